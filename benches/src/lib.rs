@@ -1,0 +1,1 @@
+//! Shared cases of the criterion benches.

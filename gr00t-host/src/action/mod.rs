@@ -1,0 +1,5 @@
+//! Actions: slicing, denormalisation, rotation.
+
+mod chunk;
+
+pub use chunk::{ActionChunk, ActionGroup};

@@ -1,0 +1,1 @@
+//! Model output → physical actions.

@@ -1,0 +1,1 @@
+//! Embodiments: tags, metadata (statistics and modalities), data configs.

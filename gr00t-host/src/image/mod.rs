@@ -1,0 +1,5 @@
+//! Images: decoding, the eval chain (crop, resize, truncate), normalisation.
+
+mod frame;
+
+pub use frame::Frame;

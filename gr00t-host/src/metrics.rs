@@ -1,0 +1,1 @@
+//! Comparison figures (PCC, max abs, relative rms), computed in f64.

@@ -1,0 +1,1 @@
+//! The initial noise of the flow: torch's seeded normal draws.

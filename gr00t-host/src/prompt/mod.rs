@@ -1,0 +1,1 @@
+//! The prompt: chat text and tokenizer.

@@ -1,0 +1,1 @@
+//! The policy server on `gr00t-model`.

@@ -1,0 +1,1 @@
+//! The typed tensor API named after TTNN: the only seam between the model and a device.

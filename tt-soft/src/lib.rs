@@ -1,0 +1,1 @@
+//! CPU kernels with TTNN's numerics: what the software device of `tt-ops` runs on.

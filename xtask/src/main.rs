@@ -1,0 +1,3 @@
+//! `cargo xtask`: build, test, verify, predict, demo, inspect, synth.
+
+fn main() {}
