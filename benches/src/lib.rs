@@ -1,1 +1,3 @@
 //! Shared cases of the criterion benches.
+
+#![forbid(unsafe_code)]

@@ -4,6 +4,8 @@
 //! One request flows forwards through it: [`Observation`] → [`encode::Encoder`] → [`ModelInputs`] → (a model)
 //! → `action_pred` → [`decode::Decoder`] → [`ActionChunk`].
 
+#![forbid(unsafe_code)]
+
 pub mod action;
 pub mod checkpoint;
 pub mod config;

@@ -1,1 +1,3 @@
 //! GR00T N1.5 on `tt-ops`.
+
+#![forbid(unsafe_code)]

@@ -1,1 +1,3 @@
 //! The policy server on `gr00t-model`.
+
+#![forbid(unsafe_code)]
