@@ -1,5 +1,7 @@
 //! The workspace is built as `docs/architecture.md` draws it: dependency arrows.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,8 @@
 //! House rules on every source file that a compiler does not know: heads, sizes, where `unsafe` may live, no
 //! unfinished code, no traces of the machine it was written on.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
