@@ -2,9 +2,10 @@
 
 use half::bf16;
 
-use crate::Result;
+use crate::{Error, Result};
 
-/// The element type that a source stores a tensor in.
+/// The element type that a source stores a tensor in. Weights are one of the first three; the others occur in
+/// files of inputs and results, and as buffers beside weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoredDtype {
@@ -14,15 +15,52 @@ pub enum StoredDtype {
     F16,
     /// bfloat16.
     Bf16,
+    /// IEEE double precision.
+    F64,
+    /// Signed 64-bit integer.
+    I64,
+    /// Signed 32-bit integer.
+    I32,
+    /// Byte.
+    U8,
+    /// Truth value, one byte.
+    Bool,
 }
 
 impl StoredDtype {
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
-            Self::F32 => 4,
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
             Self::F16 | Self::Bf16 => 2,
+            Self::U8 | Self::Bool => 1,
         }
+    }
+
+    /// Whether weights may be stored like this.
+    pub const fn is_weight(self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
+    /// The name that safetensors files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "F32",
+            Self::F16 => "F16",
+            Self::Bf16 => "BF16",
+            Self::F64 => "F64",
+            Self::I64 => "I64",
+            Self::I32 => "I32",
+            Self::U8 => "U8",
+            Self::Bool => "BOOL",
+        }
+    }
+}
+
+impl std::fmt::Display for StoredDtype {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -65,4 +103,16 @@ pub trait TensorSource: Send + Sync + std::fmt::Debug {
 
     /// Fills `out` with elements `start..start + out.len()` as bf16; f32 and f16 round to nearest, ties to even.
     fn read_bf16(&self, name: &str, start: usize, out: &mut [bf16]) -> Result<()>;
+}
+
+/// Refuses elements `start..start + len` outside a tensor of `shape`.
+pub(super) fn checked_range(name: &str, shape: &[usize], start: usize, len: usize) -> Result<()> {
+    let elements: usize = shape.iter().product();
+    match start.checked_add(len) {
+        Some(end) if end <= elements => Ok(()),
+        _ => Err(Error::tensor(
+            name,
+            format!("{len} elements from {start}, but shape {shape:?} has {elements}"),
+        )),
+    }
 }
