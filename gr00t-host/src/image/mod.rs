@@ -1,5 +1,10 @@
 //! Images: decoding, the eval chain (crop, resize, truncate), normalisation.
 
+mod decode;
+mod eval_transform;
 mod frame;
+mod resize;
+mod taps;
 
+pub use eval_transform::{CROP_SCALE, CropBox, EvalTransform, MAX_SIDE, normalize};
 pub use frame::Frame;
