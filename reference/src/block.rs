@@ -61,7 +61,7 @@ impl Attention {
 
     pub(crate) fn forward(&self, x: &Array2<f32>, memory: &KeyValue) -> Array2<f32> {
         let q = self.to_q.forward(x);
-        let out = attention(q.view(), memory.k.view(), memory.v.view(), self.heads, Mask::None);
+        let out = attention(&q, &memory.k, &memory.v, self.heads, Mask::None);
         self.to_out.forward(&out)
     }
 }

@@ -7,7 +7,7 @@
 
 use gr00t_host::Weights;
 use gr00t_host::config::DiffusionModelConfig;
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 
 use crate::block::{Attention, FeedForward, KeyValue, ToKeyValue};
 use crate::nn::{Heads, LayerNorm, Linear, silu};
@@ -76,7 +76,7 @@ impl Dit {
 
         let modulation = self.proj_out_1.forward(&silu(temb));
         let (shift, scale) = chunk2(&modulation);
-        let x = self.proj_out_2.forward(&modulate(self.norm_out.forward(&x), scale, shift));
+        let x = self.proj_out_2.forward(&modulate(self.norm_out.forward(&x), &scale, &shift));
         observer.stage(&format!("{step}.dit_out"), x.view());
         x
     }
@@ -184,19 +184,18 @@ impl AdaLayerNorm {
     fn forward(&self, x: &Array2<f32>, temb: &Array2<f32>) -> Array2<f32> {
         let modulation = self.linear.forward(&silu(temb.clone()));
         let (scale, shift) = chunk2(&modulation);
-        modulate(self.norm.forward(x), scale, shift)
+        modulate(self.norm.forward(x), &scale, &shift)
     }
 }
 
 /// Both halves of the columns.
 fn chunk2(x: &Array2<f32>) -> (ArrayView2<'_, f32>, ArrayView2<'_, f32>) {
-    let half = x.ncols() / 2;
-    (x.slice(s![.., ..half]), x.slice(s![.., half..]))
+    x.view().split_at(Axis(1), x.ncols() / 2)
 }
 
 /// `x * (1 + scale) + shift`, the same for every row.
-fn modulate(x: Array2<f32>, scale: ArrayView2<'_, f32>, shift: ArrayView2<'_, f32>) -> Array2<f32> {
-    x * (&scale + 1.0) + shift
+fn modulate(x: Array2<f32>, scale: &ArrayRef2<f32>, shift: &ArrayRef2<f32>) -> Array2<f32> {
+    x * (scale + 1.0) + shift
 }
 
 #[cfg(test)]

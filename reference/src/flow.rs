@@ -5,7 +5,7 @@
 
 use gr00t_host::config::ActionHeadConfig;
 use gr00t_host::{ModelInputs, Weights};
-use ndarray::{Array2, Axis, concatenate, s};
+use ndarray::{Array2, Axis, concatenate};
 
 use crate::dit::Dit;
 use crate::state_action::{Category, CategorySpecificMlp, MultiEmbodimentActionEncoder, row};
@@ -98,7 +98,7 @@ impl FlowMatchingActionHead {
         let pred = self.action_decoder.forward(&model_output);
         observer.stage(&format!("{step}.decoder_out"), pred.view());
 
-        let first_action = pred.nrows() - actions.nrows();
-        Ok(pred.slice(s![first_action.., ..]).to_owned())
+        let (_, velocity) = pred.view().split_at(Axis(0), pred.nrows() - actions.nrows());
+        Ok(velocity.to_owned())
     }
 }

@@ -7,6 +7,8 @@
 //! Arithmetic is f32; the statistics of norms and the sums of softmax are f64. Results do not depend on the number
 //! of threads: work is split over output columns and heads, never over a sum.
 
+#![forbid(unsafe_code)]
+
 mod adapter;
 mod block;
 mod dit;

@@ -9,7 +9,7 @@
 
 use gr00t_host::Weights;
 use gr00t_host::config::{EagleConfig, TextConfig};
-use ndarray::{Array2, ArrayView1, s};
+use ndarray::{Array2, ArrayView1, Axis, Zip};
 
 use crate::nn::{Heads, Linear, Mask, RmsNorm, attention, silu};
 use crate::{Observer, Part, Result};
@@ -106,11 +106,8 @@ struct Qwen3Attention {
 impl Qwen3Attention {
     fn new(config: &TextConfig, weights: &Weights) -> Result<Self> {
         let (dim, head_dim, eps) = (config.hidden_size, config.head_dim, config.rms_norm_eps);
-        let heads = Heads {
-            query: config.num_attention_heads,
-            key_value: config.num_key_value_heads,
-            dim: head_dim,
-        };
+        let heads =
+            Heads { query: config.num_attention_heads, key_value: config.num_key_value_heads, dim: head_dim };
         Ok(Self {
             q_proj: Linear::no_bias(dim, heads.query_dim(), &weights.pp("q_proj"))?,
             k_proj: Linear::no_bias(dim, heads.key_value_dim(), &weights.pp("k_proj"))?,
@@ -126,7 +123,7 @@ impl Qwen3Attention {
         let q = rotary.forward(norm_heads(&self.q_norm, self.q_proj.forward(x), self.heads.dim)?);
         let k = rotary.forward(norm_heads(&self.k_norm, self.k_proj.forward(x), self.heads.dim)?);
         let v = self.v_proj.forward(x);
-        Ok(self.o_proj.forward(&attention(q.view(), k.view(), v.view(), self.heads, Mask::Causal)))
+        Ok(self.o_proj.forward(&attention(&q, &k, &v, self.heads, Mask::Causal)))
     }
 }
 
@@ -160,10 +157,10 @@ impl RotaryEmbedding {
         let half = self.cos.ncols();
         for ((mut row, cos), sin) in x.rows_mut().into_iter().zip(self.cos.rows()).zip(self.sin.rows()) {
             for mut head in row.exact_chunks_mut(2 * half) {
-                let first = head.slice(s![..half]).to_owned();
-                let second = head.slice(s![half..]).to_owned();
-                head.slice_mut(s![..half]).assign(&(&first * &cos - &second * &sin));
-                head.slice_mut(s![half..]).assign(&(&second * &cos + &first * &sin));
+                let (first, second) = head.view_mut().split_at(Axis(0), half);
+                Zip::from(first).and(second).and(cos).and(sin).for_each(|a, b, cos, sin| {
+                    (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
+                });
             }
         }
         x
@@ -171,6 +168,7 @@ impl RotaryEmbedding {
 }
 
 /// `Qwen3MLP`.
+#[expect(clippy::struct_field_names, reason = "upstream's names")]
 struct Qwen3Mlp {
     gate_proj: Linear,
     up_proj: Linear,

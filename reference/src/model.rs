@@ -83,9 +83,8 @@ impl Reference {
         let eagle_model = self.weights.pp("backbone").pp("eagle_model");
         let action_head = self.weights.pp("action_head");
 
-        let image_features = timed(Part::Vision, observer, |observer| {
-            extract_feature(eagle, &eagle_model, inputs, observer)
-        })?;
+        let image_features =
+            timed(Part::Vision, observer, |observer| extract_feature(eagle, &eagle_model, inputs, observer))?;
         let features = timed(Part::Llm, observer, |observer| {
             let model = eagle_model.pp("language_model").pp("model");
             let layers = gr00t.backbone_cfg.select_layer;
@@ -97,8 +96,7 @@ impl Reference {
         let action_head = timed(Part::ActionHead, observer, |observer| {
             FlowMatchingActionHead::new(head, &action_head, inputs, &memory, observer)
         })?;
-        let noise =
-            Array2::from_shape_vec((gr00t.action_horizon, gr00t.action_dim), inputs.noise.clone())?;
+        let noise = Array2::from_shape_vec((gr00t.action_horizon, gr00t.action_dim), inputs.noise.clone())?;
         timed(Part::Denoise, observer, |observer| {
             action_head.get_action(noise, self.denoising_steps, observer)
         })

@@ -6,7 +6,7 @@
 
 use gr00t_host::Weights;
 use gr00t_host::config::ActionHeadConfig;
-use ndarray::{Array1, Array2, ArrayView1, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use crate::Result;
 use crate::nn::{matmul, relu, silu};
@@ -41,7 +41,7 @@ impl CategorySpecificLinear {
     }
 
     fn forward(&self, x: &Array2<f32>) -> Array2<f32> {
-        matmul(x.view(), self.weight.view()) + &self.bias
+        matmul(x, &self.weight) + &self.bias
     }
 }
 
@@ -108,8 +108,9 @@ impl MultiEmbodimentActionEncoder {
     /// `actions [horizon, action_dim]` at time bucket `timestep` to `[horizon, input_embedding_dim]`.
     pub(crate) fn forward(&self, actions: &Array2<f32>, timestep: usize) -> Array2<f32> {
         let mut x = Array2::zeros((actions.nrows(), 2 * self.dim));
-        x.slice_mut(s![.., ..self.dim]).assign(&self.w1.forward(actions));
-        x.slice_mut(s![.., self.dim..]).assign(&sinusoidal_positional_encoding(timestep, self.dim));
+        let (mut a, mut tau) = x.view_mut().split_at(Axis(1), self.dim);
+        a.assign(&self.w1.forward(actions));
+        tau.assign(&sinusoidal_positional_encoding(timestep, self.dim));
         self.w3.forward(&silu(self.w2.forward(&x)))
     }
 }
@@ -118,11 +119,11 @@ impl MultiEmbodimentActionEncoder {
 fn sinusoidal_positional_encoding(timestep: usize, dim: usize) -> Array1<f32> {
     let half = dim / 2;
     let step = MAX_PERIOD.ln() / half as f32;
-    let angle = Array1::from_shape_fn(half, |j| timestep as f32 * (-(j as f32) * step).exp());
-    let mut encoding = Array1::zeros(2 * half);
-    encoding.slice_mut(s![..half]).assign(&angle.mapv(f32::sin));
-    encoding.slice_mut(s![half..]).assign(&angle.mapv(f32::cos));
-    encoding
+    Array1::from_shape_fn(2 * half, |i| {
+        let frequency = (-((i % half) as f32) * step).exp();
+        let angle = timestep as f32 * frequency;
+        if i < half { angle.sin() } else { angle.cos() }
+    })
 }
 
 /// One row of a matrix from a slice.

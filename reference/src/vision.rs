@@ -7,7 +7,7 @@
 
 use gr00t_host::config::{EagleConfig, VisionConfig};
 use gr00t_host::{ModelInputs, Weights};
-use ndarray::{Array1, Array2, ArrayView4, Axis, s};
+use ndarray::{Array1, Array2, ArrayView4, Axis};
 
 use crate::nn::{Heads, LayerNorm, Linear, Mask, attention, gelu_tanh};
 use crate::{Observer, Part, Result};
@@ -39,7 +39,7 @@ fn vision_model(
         (inputs.views, config.num_channels, side, side),
         inputs.pixel_values.as_slice(),
     )?;
-    let mut x = SiglipVisionEmbeddings::new(config, &weights.pp("embeddings"))?.forward(pixels)?;
+    let mut x = SiglipVisionEmbeddings::new(config, &weights.pp("embeddings"))?.forward(&pixels)?;
     observer.stage("vision.embeddings", x.view());
 
     let layers = weights.pp("encoder").pp("layers");
@@ -81,7 +81,7 @@ impl SiglipVisionEmbeddings {
     }
 
     /// `[views, channels, side, side]` to `[views x patches, hidden]`, patches in row-major order.
-    fn forward(&self, pixels: ArrayView4<'_, f32>) -> Result<Array2<f32>> {
+    fn forward(&self, pixels: &ArrayView4<'_, f32>) -> Result<Array2<f32>> {
         let (views, channels, side, _) = pixels.dim();
         let (p, grid) = (self.patch_size, side / self.patch_size);
         // [view, channel, patch row, row, patch column, column] -> [view, patch row, patch column, channel, row, column]
@@ -151,9 +151,11 @@ impl SiglipAttention {
     fn forward(&self, x: &Array2<f32>) -> Array2<f32> {
         let (q, k, v) = (self.q_proj.forward(x), self.k_proj.forward(x), self.v_proj.forward(x));
         let mut out = Array2::zeros(x.raw_dim());
-        for (view, mut out) in out.axis_chunks_iter_mut(Axis(0), self.tokens_per_view).enumerate() {
-            let rows = s![view * self.tokens_per_view..(view + 1) * self.tokens_per_view, ..];
-            out.assign(&attention(q.slice(rows), k.slice(rows), v.slice(rows), self.heads, Mask::None));
+        let view = (Axis(0), self.tokens_per_view);
+        let [q, k, v] = [&q, &k, &v].map(|x| x.axis_chunks_iter(view.0, view.1));
+        let outs = out.axis_chunks_iter_mut(view.0, view.1);
+        for (mut out, ((q, k), v)) in outs.zip(q.zip(k).zip(v)) {
+            out.assign(&attention(&q, &k, &v, self.heads, Mask::None));
         }
         self.out_proj.forward(&out)
     }

@@ -2,7 +2,7 @@
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, s};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, Slice};
 
 /// How a projection's width is divided into heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,41 +44,45 @@ pub(crate) enum Mask {
 /// `softmax(q @ k^T / sqrt(dim)) @ v` per head: `q [m, query x dim]`, `k` and `v` `[s, key_value x dim]` to
 /// `[m, query x dim]`.
 pub(crate) fn attention(
-    q: ArrayView2<'_, f32>,
-    k: ArrayView2<'_, f32>,
-    v: ArrayView2<'_, f32>,
+    q: &ArrayRef2<f32>,
+    k: &ArrayRef2<f32>,
+    v: &ArrayRef2<f32>,
     heads: Heads,
     mask: Mask,
 ) -> Array2<f32> {
     let scale = 1.0 / (heads.dim as f32).sqrt();
     let queries_per_key = heads.query / heads.key_value;
-    let columns = |head: usize| head * heads.dim..(head + 1) * heads.dim;
     let mut out = Array2::zeros(q.raw_dim());
     out.axis_chunks_iter_mut(Axis(1), heads.dim).into_par_iter().enumerate().for_each(|(head, mut out)| {
-        let q = q.slice(s![.., columns(head)]);
-        let k = k.slice(s![.., columns(head / queries_per_key)]);
-        let v = v.slice(s![.., columns(head / queries_per_key)]);
+        let q = columns(q, head, heads.dim);
+        let k = columns(k, head / queries_per_key, heads.dim);
+        let v = columns(v, head / queries_per_key, heads.dim);
         let mut weights = Array2::zeros((q.nrows(), k.nrows()));
         general_mat_mul(scale, &q, &k.t(), 0.0, &mut weights);
         for (position, mut row) in weights.rows_mut().into_iter().enumerate() {
             if mask == Mask::Causal {
-                row.slice_mut(s![(position + 1).min(k.nrows())..]).fill(f32::NEG_INFINITY);
+                row.iter_mut().skip(position + 1).for_each(|x| *x = f32::NEG_INFINITY);
             }
-            softmax(row);
+            softmax(&mut row);
         }
         general_mat_mul(1.0, &weights, &v, 0.0, &mut out);
     });
     out
 }
 
-fn softmax(mut row: ArrayViewMut1<'_, f32>) {
-    let max = max(row.view());
+/// The columns of `head` in `x [rows, heads x dim]`.
+fn columns(x: &ArrayRef2<f32>, head: usize, dim: usize) -> ArrayView2<'_, f32> {
+    x.slice_axis(Axis(1), Slice::from(head * dim..(head + 1) * dim))
+}
+
+fn softmax(row: &mut ArrayRef1<f32>) {
+    let max = max(row);
     row.mapv_inplace(|x| (x - max).exp());
     let sum: f64 = row.iter().map(|&x| f64::from(x)).sum();
     row.mapv_inplace(|x| (f64::from(x) / sum) as f32);
 }
 
-fn max(row: ArrayView1<'_, f32>) -> f32 {
+fn max(row: &ArrayRef1<f32>) -> f32 {
     row.iter().copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
@@ -92,7 +96,7 @@ mod tests {
     #[test]
     fn softmax_sums_to_one_and_does_not_overflow() {
         let mut row = Array1::from_vec(vec![1000.0, 1000.0, f32::NEG_INFINITY]);
-        softmax(row.view_mut());
+        softmax(&mut row);
         assert_eq!(row, array![0.5, 0.5, 0.0]);
     }
 
@@ -102,9 +106,9 @@ mod tests {
         let k = array![[0.0, 0.0], [0.0, 0.0]];
         let v = array![[1.0, 2.0], [3.0, 4.0]];
         let heads = Heads::multi_head(1, 2);
-        let causal = attention(q.view(), k.view(), v.view(), heads, Mask::Causal);
+        let causal = attention(&q, &k, &v, heads, Mask::Causal);
         assert_abs_diff_eq!(causal, array![[1.0, 2.0], [2.0, 3.0]], epsilon = 1e-6);
-        let full = attention(q.view(), k.view(), v.view(), heads, Mask::None);
+        let full = attention(&q, &k, &v, heads, Mask::None);
         assert_abs_diff_eq!(full, array![[2.0, 3.0], [2.0, 3.0]], epsilon = 1e-6);
     }
 
@@ -114,7 +118,7 @@ mod tests {
         let q = array![[0.0, 0.0, 0.0, 0.0]];
         let k = array![[0.0, 0.0]];
         let v = array![[5.0, 7.0]];
-        let got = attention(q.view(), k.view(), v.view(), heads, Mask::None);
+        let got = attention(&q, &k, &v, heads, Mask::None);
         assert_eq!(got, array![[5.0, 5.0, 7.0, 7.0]]);
     }
 }

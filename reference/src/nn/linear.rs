@@ -2,7 +2,7 @@
 
 use gr00t_host::Weights;
 use ndarray::parallel::prelude::*;
-use ndarray::{Array1, Array2, ArrayView2, Axis, linalg::general_mat_mul};
+use ndarray::{Array1, Array2, ArrayRef2, Axis, linalg::general_mat_mul};
 
 use crate::Result;
 
@@ -11,12 +11,12 @@ use crate::Result;
 const COLUMNS_PER_TASK: usize = 128;
 
 /// `a [m, k] @ b [k, n]`, split over columns of the result: each element is one sum, made by one thread.
-pub(crate) fn matmul(a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>) -> Array2<f32> {
+pub(crate) fn matmul(a: &ArrayRef2<f32>, b: &ArrayRef2<f32>) -> Array2<f32> {
     let mut out = Array2::zeros((a.nrows(), b.ncols()));
     out.axis_chunks_iter_mut(Axis(1), COLUMNS_PER_TASK)
         .into_par_iter()
         .zip(b.axis_chunks_iter(Axis(1), COLUMNS_PER_TASK))
-        .for_each(|(mut out, b)| general_mat_mul(1.0, &a, &b, 0.0, &mut out));
+        .for_each(|(mut out, b)| general_mat_mul(1.0, a, &b, 0.0, &mut out));
     out
 }
 
@@ -43,7 +43,7 @@ impl Linear {
 
     /// `x [rows, in]` to `[rows, out]`.
     pub(crate) fn forward(&self, x: &Array2<f32>) -> Array2<f32> {
-        let mut out = matmul(x.view(), self.weight.t());
+        let mut out = matmul(x, &self.weight.t());
         if let Some(bias) = &self.bias {
             out += bias;
         }
@@ -60,11 +60,7 @@ mod tests {
         let a = Array2::from_shape_fn((37, 300), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
         let b = Array2::from_shape_fn((300, 700), |(i, j)| ((i * 13 + j * 29) % 97) as f32 / 48.0 - 1.0);
         let on = |threads| {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap()
-                .install(|| matmul(a.view(), b.view()))
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| matmul(&a, &b))
         };
         assert_eq!(on(1), on(3));
     }
@@ -74,6 +70,6 @@ mod tests {
         let a = Array2::from_shape_fn((3, 200), |(i, j)| ((i * 31 + j * 17) % 101) as f32 / 50.0 - 1.0);
         let b = Array2::from_shape_fn((200, 130), |(i, j)| ((i * 13 + j * 29) % 97) as f32 / 48.0 - 1.0);
         let exact = a.mapv(f64::from).dot(&b.mapv(f64::from));
-        approx::assert_abs_diff_eq!(matmul(a.view(), b.view()).mapv(f64::from), exact, epsilon = 1e-4);
+        approx::assert_abs_diff_eq!(matmul(&a, &b).mapv(f64::from), exact, epsilon = 1e-4);
     }
 }

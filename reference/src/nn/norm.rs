@@ -1,7 +1,7 @@
 //! `LayerNorm` and `RMSNorm` over the last axis; statistics in f64.
 
 use gr00t_host::Weights;
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayRef1};
 
 use crate::Result;
 
@@ -29,8 +29,8 @@ impl LayerNorm {
     pub(crate) fn forward(&self, x: &Array2<f32>) -> Array2<f32> {
         let mut out = x.clone();
         for mut row in out.rows_mut() {
-            let mean = mean(row.view(), |x| x);
-            let variance = self::mean(row.view(), |x| (x - mean).powi(2));
+            let mean = mean(&row, |x| x);
+            let variance = self::mean(&row, |x| (x - mean).powi(2));
             let rstd = 1.0 / (variance + self.eps).sqrt();
             row.mapv_inplace(|x| ((f64::from(x) - mean) * rstd) as f32);
         }
@@ -58,7 +58,7 @@ impl RmsNorm {
     pub(crate) fn forward(&self, x: &Array2<f32>) -> Array2<f32> {
         let mut out = x.clone();
         for mut row in out.rows_mut() {
-            let rms = (mean(row.view(), |x| x * x) + self.eps).sqrt();
+            let rms = (mean(&row, |x| x * x) + self.eps).sqrt();
             row.mapv_inplace(|x| (f64::from(x) / rms) as f32);
         }
         out *= &self.weight;
@@ -66,7 +66,7 @@ impl RmsNorm {
     }
 }
 
-fn mean(row: ArrayView1<'_, f32>, of: impl Fn(f64) -> f64) -> f64 {
+fn mean(row: &ArrayRef1<f32>, of: impl Fn(f64) -> f64) -> f64 {
     row.iter().map(|&x| of(f64::from(x))).sum::<f64>() / row.len() as f64
 }
 
