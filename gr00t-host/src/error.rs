@@ -55,6 +55,9 @@ pub enum Error {
     /// An instruction cannot be turned into tokens.
     #[error("prompt: {0}")]
     Prompt(String),
+    /// Noise of the wrong shape or with values that are not finite.
+    #[error("noise: {0}")]
+    Noise(String),
     /// Statistics or modalities of an embodiment are missing or contradictory.
     #[error("metadata: {0}")]
     Metadata(String),

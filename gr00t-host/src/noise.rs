@@ -1,1 +1,0 @@
-//! The initial noise of the flow: torch's seeded normal draws.
