@@ -21,10 +21,13 @@ fn read(path: impl AsRef<Path>) -> Vec<u8> {
     std::fs::read(path.as_ref()).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
 }
 
+fn has_extension(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e == extension)
+}
+
 /// The lossless file of a golden image: itself, or libjpeg-turbo's decode of it.
 fn lossless(folder: &Path, name: &str) -> Frame {
-    let is_jpeg = Path::new(name).extension().is_some_and(|e| e == "jpg");
-    let file = if is_jpeg { format!("{name}.decoded.png") } else { name.to_owned() };
+    let file = if has_extension(name, "jpg") { format!("{name}.decoded.png") } else { name.to_owned() };
     Frame::decode(&read(folder.join("images").join(file))).expect("a golden image decodes")
 }
 
@@ -82,4 +85,35 @@ fn pixel_values_equal_the_eagle_processors() {
         normalize(&[byte.parse().unwrap(); 3], &mut got).unwrap();
         assert_eq!(f64::from(got[1]), wanted.as_f64().unwrap(), "{byte}");
     }
+}
+
+/// From the JPEG itself the pixels depend on the decoder; they stay within 3 of libjpeg-turbo's, and within 3
+/// after the resize.
+#[test]
+fn jpeg_stays_near_libjpeg_turbo() {
+    let Some(folder) = golden() else { return };
+    let bytes = read(folder.join("images_u8.safetensors"));
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let mut names: Vec<_> = tensors.names().into_iter().filter(|n| has_extension(n, "jpg")).collect();
+    names.sort_unstable();
+    assert!(!names.is_empty());
+    for name in names {
+        let decoded = Frame::decode(&read(folder.join("images").join(name))).unwrap();
+        let resized = EvalTransform::new(IMAGE_SIZE).resized_u8(&decoded).unwrap();
+        let pixels = difference(decoded.rgb(), lossless(&folder, name).rgb());
+        let result = difference(&resized, tensors.tensor(name).unwrap().data());
+        println!(
+            "{name}: decoded {:.2} % differ, max {}; resized {:.2} % differ, max {}",
+            pixels.0, pixels.1, result.0, result.1
+        );
+        assert!(pixels.1 <= 3 && result.1 <= 3, "{name}");
+    }
+}
+
+/// Share of differing values in percent, and the largest difference.
+fn difference(got: &[u8], wanted: &[u8]) -> (f64, u8) {
+    assert_eq!(got.len(), wanted.len());
+    let differences = || got.iter().zip(wanted).map(|(got, wanted)| got.abs_diff(*wanted));
+    let differing = differences().filter(|d| *d > 0).count();
+    (100.0 * differing as f64 / got.len() as f64, differences().max().unwrap_or(0))
 }

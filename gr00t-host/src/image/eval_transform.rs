@@ -57,8 +57,9 @@ impl EvalTransform {
     /// # Errors
     /// [`Error::Image`] if a side of the frame is below 2 or above [`MAX_SIDE`], or `image_size` is 0 or above it.
     pub fn resized_f32(&self, frame: &Frame) -> Result<Vec<f32>> {
-        let mut resized = Vec::with_capacity(self.resized_len());
-        self.resize_rows(frame, |row| resized.extend_from_slice(row))?;
+        let (resize, crop) = self.plan(frame)?;
+        let mut resized = Vec::with_capacity(self.image_size * self.image_size * CHANNELS);
+        resize.run(frame, crop, |row| resized.extend_from_slice(row));
         Ok(resized)
     }
 
@@ -67,9 +68,10 @@ impl EvalTransform {
     /// # Errors
     /// As [`Self::resized_f32`].
     pub fn resized_u8(&self, frame: &Frame) -> Result<Vec<u8>> {
-        let mut resized = Vec::with_capacity(self.resized_len());
+        let (resize, crop) = self.plan(frame)?;
+        let mut resized = Vec::with_capacity(self.image_size * self.image_size * CHANNELS);
         // Truncated, not rounded: NVIDIA casts.
-        self.resize_rows(frame, |row| resized.extend(row.iter().map(|value| (value * 255.0) as u8)))?;
+        resize.run(frame, crop, |row| resized.extend(row.iter().map(|value| (value * 255.0) as u8)));
         Ok(resized)
     }
 
@@ -82,11 +84,8 @@ impl EvalTransform {
         normalize(&resized, out)
     }
 
-    fn resized_len(&self) -> usize {
-        self.image_size.saturating_mul(self.image_size).saturating_mul(CHANNELS)
-    }
-
-    fn resize_rows(&self, frame: &Frame, sink: impl FnMut(&[f32])) -> Result<()> {
+    /// Checks the sizes and prepares the resize.
+    fn plan(&self, frame: &Frame) -> Result<(Resize, CropBox)> {
         let size = self.image_size;
         let (width, height) = (frame.width(), frame.height());
         if width.max(height) > MAX_SIDE || size > MAX_SIDE {
@@ -100,8 +99,7 @@ impl EvalTransform {
                 "cannot resize {width}x{height} to {size}x{size}: nothing is left after the {CROP_SCALE} centre crop"
             )));
         }
-        Resize::new((crop.width, crop.height), (size, size)).run(frame, crop, sink);
-        Ok(())
+        Ok((Resize::new((crop.width, crop.height), (size, size)), crop))
     }
 }
 

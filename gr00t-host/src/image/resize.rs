@@ -113,3 +113,29 @@ fn vertical_pass(start: usize, weights: &[f32], ring: &[f32], slot_floats: usize
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pulp::NullaryFnOnce;
+
+    use super::{Frame, Passes, Resize};
+    use crate::image::CropBox;
+
+    /// Without the dispatcher `f32::mul_add` is the library call that CPUs without FMA use.
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        let (width, height) = (97, 61);
+        let rgb = (0..width * height * 3).map(|i| (i * i % 251) as u8).collect();
+        let frame = Frame::new(width, height, rgb).unwrap();
+        let crop = CropBox { top: 3, left: 5, height: 53, width: 91 };
+        for out_size in [(40, 30), (91, 53), (120, 17), (1, 1)] {
+            let resize = Resize::new((crop.width, crop.height), out_size);
+            let (mut dispatched, mut plain) = (Vec::new(), Vec::new());
+            resize.run(&frame, crop, |row| dispatched.extend(row.iter().map(|v| v.to_bits())));
+            let sink = |row: &[f32]| plain.extend(row.iter().map(|v| v.to_bits()));
+            Passes { resize: &resize, frame: &frame, crop, sink }.call();
+            assert_eq!(dispatched.len(), out_size.0 * out_size.1 * 3);
+            assert!(dispatched == plain, "{out_size:?}");
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! Filter taps of `torch.nn.functional.interpolate(mode="bilinear", antialias=True, align_corners=False)`
 //! along one axis: a triangle filter that widens when the axis shrinks, weights normalised per output.
 
+use std::ops::Range;
+
 /// Taps of every output of one axis. Each output has the same number of taps, so that the passes have no
 /// data-dependent loop: where the filter is narrower the remaining weights are 0, which adds exactly nothing.
 pub(super) struct Taps {
@@ -18,20 +20,21 @@ impl Taps {
         let scale = n_in as f32 / n_out as f32;
         let support = scale.max(1.0);
         let inverse = 1.0 / support;
-        let spans: Vec<(usize, Vec<f32>)> =
-            (0..n_out).map(|output| span(n_in, scale * (output as f32 + 0.5), support, inverse)).collect();
+        let centre = |output: usize| scale * (output as f32 + 0.5);
+        let spans: Vec<Range<usize>> = (0..n_out).map(|output| span(n_in, centre(output), support)).collect();
 
-        let per_output = spans.iter().map(|(_, weights)| weights.len()).max().unwrap_or(1);
-        let mut taps =
-            Self { starts: Vec::with_capacity(n_out), weights: vec![0.0; n_out * per_output], per_output };
-        for ((start, weights), padded) in spans.iter().zip(taps.weights.chunks_exact_mut(per_output)) {
+        let per_output = spans.iter().map(Range::len).max().unwrap_or(1);
+        let mut starts = Vec::with_capacity(n_out);
+        let mut weights = vec![0.0; n_out * per_output];
+        for ((output, span), padded) in
+            spans.into_iter().enumerate().zip(weights.chunks_exact_mut(per_output))
+        {
             // At the far border the window moves back and the padding is in front.
-            let first = (*start).min(n_in - per_output);
-            let shift = start - first;
-            padded[shift..shift + weights.len()].copy_from_slice(weights);
-            taps.starts.push(first);
+            let first = span.start.min(n_in - per_output);
+            fill(&mut padded[span.start - first..span.end - first], span.start, centre(output), inverse);
+            starts.push(first);
         }
-        taps
+        Self { starts, weights, per_output }
     }
 
     /// Number of taps of every output.
@@ -46,22 +49,25 @@ impl Taps {
     }
 }
 
-/// First sample and normalised weights of the output centred at `centre`.
-fn span(n_in: usize, centre: f32, support: f32, inverse: f32) -> (usize, Vec<f32>) {
+/// Samples that the filter of the output centred at `centre` covers.
+fn span(n_in: usize, centre: f32, support: f32) -> Range<usize> {
     // `as` truncates and saturates: a negative start becomes 0.
     let start = ((f64::from(centre - support) + 0.5) as usize).min(n_in - 1);
     let end = ((f64::from(centre + support) + 0.5) as usize).clamp(start + 1, n_in);
-    let mut weights: Vec<f32> = (start..end)
-        .map(|sample| {
-            let distance = (f64::from(sample as f32 - centre) + 0.5) * f64::from(inverse);
-            (1.0 - (distance as f32).abs()).max(0.0)
-        })
-        .collect();
-    let sum = weights.iter().fold(0.0, |sum, w| sum + w);
-    for weight in &mut weights {
+    start..end
+}
+
+/// Fills in the normalised weights of the samples from `start` on.
+fn fill(weights: &mut [f32], start: usize, centre: f32, inverse: f32) {
+    let mut sum = 0.0;
+    for (offset, weight) in weights.iter_mut().enumerate() {
+        let distance = (f64::from((start + offset) as f32 - centre) + 0.5) * f64::from(inverse);
+        *weight = (1.0 - (distance as f32).abs()).max(0.0);
+        sum += *weight;
+    }
+    for weight in weights {
         *weight /= sum;
     }
-    (start, weights)
 }
 
 #[cfg(test)]
