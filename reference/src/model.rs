@@ -107,7 +107,7 @@ impl Reference {
 fn problems(config: &ModelConfig, inputs: &ModelInputs) -> Vec<String> {
     let ModelConfig { gr00t, eagle } = config;
     let (head, vision, text) = (&gr00t.action_head_cfg, &eagle.vision_config, &eagle.text_config);
-    let image = vision.num_channels * vision.image_size.pow(2);
+    let image = vision.num_channels.saturating_mul(vision.image_size.pow(2));
     let mut found = Vec::new();
     let mut length = |what: &str, got: usize, wanted: usize| {
         if got != wanted {

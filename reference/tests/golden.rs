@@ -49,7 +49,7 @@ fn mini_droid_three_views_equal_nvidia() {
 }
 
 #[test]
-#[ignore = "full size: about a minute and 4 GiB; `cargo xtask verify` runs it too"]
+#[ignore = "full size: half a minute on two free cores, 2 GiB"]
 fn full_size_equals_nvidia() {
     verify("full");
 }
