@@ -5,12 +5,13 @@
 mod case;
 
 use case::Case;
+use gr00t_host::metrics::Gate;
 use reference::Reference;
 
-/// `action_pred`'s largest difference.
-const MAX_ABS: f64 = 1e-4;
-/// Every stage's correlation.
-const MIN_PCC: f64 = 0.9999999;
+/// Every stage.
+const STAGE: Gate = Gate { min_pcc: 0.9999999, max_abs: f64::INFINITY };
+/// The result.
+const ACTION_PRED: Gate = Gate { min_pcc: 0.9999999, max_abs: 1e-4 };
 
 fn verify(name: &str) {
     let Some(case) = Case::open(name) else { return };
@@ -21,11 +22,11 @@ fn verify(name: &str) {
 
     assert!(comparison.unseen.is_empty(), "no stage for {:?}", comparison.unseen);
     for stage in &comparison.stages {
-        assert!(stage.pcc >= MIN_PCC, "{}: PCC {}", stage.name, stage.pcc);
+        assert!(stage.metrics.passes(&STAGE), "{}: {:?}", stage.name, stage.metrics);
     }
     let action_pred = comparison.stages.last().unwrap();
     assert_eq!(action_pred.name, "action_pred");
-    assert!(action_pred.max_abs <= MAX_ABS, "action_pred: max abs {}", action_pred.max_abs);
+    assert!(action_pred.metrics.passes(&ACTION_PRED), "action_pred: {:?}", action_pred.metrics);
 }
 
 #[test]

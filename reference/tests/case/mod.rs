@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gr00t_host::checkpoint::{Procedural, SafetensorsFile, TensorSource};
-use gr00t_host::{ModelConfig, ModelInputs, Weights};
+use gr00t_host::{ModelConfig, ModelInputs, Weights, metrics};
 use ndarray::{ArrayView2, Axis};
 use reference::{Observer, Part};
 use serde_json::Value;
@@ -88,8 +88,7 @@ fn read_f32(file: &SafetensorsFile, name: &str) -> Vec<f32> {
 /// How near one stage came to the golden one.
 pub(crate) struct Stage {
     pub(crate) name: String,
-    pub(crate) pcc: f64,
-    pub(crate) max_abs: f64,
+    pub(crate) metrics: metrics::Comparison,
 }
 
 /// Compares each stage as it comes.
@@ -119,29 +118,13 @@ impl Observer for Comparison<'_> {
         };
         let want = read_f32(self.golden, &key);
         let got = got.iter().copied().collect::<Vec<_>>();
-        assert_eq!(got.len(), want.len(), "size of {name}");
-        let (pcc, max_abs) = compare(&got, &want);
-        println!("{name:24} pcc 1 - {:8.1e}  max abs {max_abs:.1e}", 1.0 - pcc);
-        self.stages.push(Stage { name: name.into(), pcc, max_abs });
+        let metrics = metrics::compare(&got, &want);
+        let (off, max_abs) = (1.0 - metrics.pcc.unwrap_or(f64::NAN), metrics.max_abs);
+        println!("{name:24} pcc 1 - {off:8.1e}  max abs {max_abs:.1e}");
+        self.stages.push(Stage { name: name.into(), metrics });
     }
 
     fn finished(&mut self, part: Part, elapsed: std::time::Duration) {
         println!("-- {} took {:.2} s", part.name(), elapsed.as_secs_f64());
     }
-}
-
-/// Pearson correlation and largest difference, in f64; NaN anywhere makes both NaN.
-fn compare(got: &[f32], want: &[f32]) -> (f64, f64) {
-    let mean = |x: &[f32]| x.iter().copied().map(f64::from).sum::<f64>() / x.len() as f64;
-    let (mean_got, mean_want) = (mean(got), mean(want));
-    let (mut cross, mut square_got, mut square_want, mut max_abs) = (0.0, 0.0, 0.0, 0.0_f64);
-    for (&g, &w) in got.iter().zip(want) {
-        let (g, w) = (f64::from(g), f64::from(w));
-        cross += (g - mean_got) * (w - mean_want);
-        square_got += (g - mean_got).powi(2);
-        square_want += (w - mean_want).powi(2);
-        let difference = (g - w).abs();
-        max_abs = if difference.is_nan() { f64::NAN } else { max_abs.max(difference) };
-    }
-    (cross / (square_got * square_want).sqrt(), max_abs)
 }
