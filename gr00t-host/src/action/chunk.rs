@@ -7,6 +7,8 @@ pub struct ActionChunk {
     pub horizon: usize,
     /// The action groups.
     pub groups: Vec<ActionGroup>,
+    /// Number of values that lay outside the range of the training data, before any clipping.
+    pub out_of_range: usize,
 }
 
 /// One action key's values.

@@ -1,5 +1,7 @@
 //! Actions: slicing, denormalisation, rotation.
 
 mod chunk;
+mod transform;
 
 pub use chunk::{ActionChunk, ActionGroup};
+pub use transform::{ActionOptions, ActionTransform};

@@ -1,1 +1,14 @@
 //! State: rotation, normalisation, padding.
+
+mod key;
+pub mod normalize;
+mod outlier;
+mod real;
+mod rotation;
+mod transform;
+
+pub use key::KeyTransform;
+pub(crate) use key::Side;
+pub use real::Real;
+pub use rotation::convert as convert_rotation;
+pub use transform::{StateTransform, StateVector, UnknownKeys};

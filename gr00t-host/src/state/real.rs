@@ -1,0 +1,120 @@
+//! The two precisions that states come in. Upstream normalises in the observation's own precision, so the maths
+//! is written once over this trait.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// f32 or f64, with the functions that normalisation and rotations need.
+pub trait Real:
+    Copy
+    + std::fmt::Debug
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// Nearest value of this precision.
+    fn from_f64(value: f64) -> Self;
+    /// The value, exactly.
+    fn to_f64(self) -> f64;
+    /// Sine of an angle in radians.
+    #[must_use]
+    fn sin(self) -> Self;
+    /// Cosine of an angle in radians.
+    #[must_use]
+    fn cos(self) -> Self;
+    /// Arc sine; NaN outside `[-1, 1]`.
+    #[must_use]
+    fn asin(self) -> Self;
+    /// Angle of the point (`x`, `self`).
+    #[must_use]
+    fn atan2(self, x: Self) -> Self;
+    /// Square root.
+    #[must_use]
+    fn sqrt(self) -> Self;
+    /// `self × a + b`, rounded once.
+    #[must_use]
+    fn mul_add(self, a: Self, b: Self) -> Self;
+
+    /// Magnitude.
+    #[must_use]
+    fn abs(self) -> Self {
+        if self < Self::from_f64(0.0) { -self } else { self }
+    }
+
+    /// The larger; `other` if `self` is NaN.
+    #[must_use]
+    fn max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+}
+
+impl Real for f64 {
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn sin(self) -> Self {
+        f64::sin(self)
+    }
+
+    fn cos(self) -> Self {
+        f64::cos(self)
+    }
+
+    fn asin(self) -> Self {
+        f64::asin(self)
+    }
+
+    fn atan2(self, x: Self) -> Self {
+        f64::atan2(self, x)
+    }
+
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
+    }
+
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        f64::mul_add(self, a, b)
+    }
+}
+
+/// Through f64, so that results are rounded correctly and don't depend on the platform's single-precision library.
+impl Real for f32 {
+    fn from_f64(value: f64) -> Self {
+        value as Self
+    }
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn sin(self) -> Self {
+        f64::from(self).sin() as Self
+    }
+
+    fn cos(self) -> Self {
+        f64::from(self).cos() as Self
+    }
+
+    fn asin(self) -> Self {
+        f64::from(self).asin() as Self
+    }
+
+    fn atan2(self, x: Self) -> Self {
+        f64::from(self).atan2(f64::from(x)) as Self
+    }
+
+    fn sqrt(self) -> Self {
+        f32::sqrt(self)
+    }
+
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        f32::mul_add(self, a, b)
+    }
+}
