@@ -1,0 +1,46 @@
+//! What the kernel tests share: engines of every level, reproducible values, comparison with f64.
+
+use crate::{Engine, Isa};
+use half::bf16;
+
+/// Runs a case at every level this CPU has with 1, 2 and 3 threads; results of one level must be the same bytes.
+pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(case: impl Fn(&Engine) -> T) -> Vec<(Isa, T)> {
+    Isa::available()
+        .into_iter()
+        .map(|isa| {
+            let [one, two, three] = [1, 2, 3].map(|threads| case(&Engine::new(isa, threads).unwrap()));
+            assert!(one == two && two == three, "{isa}: results depend on the number of threads");
+            (isa, one)
+        })
+        .collect()
+}
+
+/// Values of roughly unit size, the same for a seed everywhere.
+pub(crate) fn values(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
+    };
+    // The sum of three uniform numbers is bell shaped; its variance is 1/4.
+    (0..len).map(|_| 2.0 * (next() + next() + next())).collect()
+}
+
+pub(crate) fn to_bf16(values: &[f32]) -> Vec<bf16> {
+    values.iter().map(|v| bf16::from_f32(*v)).collect()
+}
+
+/// Largest |got - want| over the largest |want|.
+pub(crate) fn relative_error(got: impl IntoIterator<Item = f32>, want: &[f64]) -> f64 {
+    let scale = want.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
+    let mut count = 0;
+    let worst = got.into_iter().zip(want).fold(0f64, |worst, (g, w)| {
+        count += 1;
+        let difference = (f64::from(g) - w).abs();
+        if difference.is_nan() { f64::INFINITY } else { worst.max(difference) }
+    });
+    assert_eq!(count, want.len());
+    worst / scale
+}
