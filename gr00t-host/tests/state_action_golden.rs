@@ -1,8 +1,7 @@
 //! State vectors and physical actions against NVIDIA's: `shared/golden/host/state_action.json` (made by its own N1.5 code, torch
 //! 2.5.1 CPU), six data configs, both precisions.
 //!
-//! Everything is equal to the last bit except single-precision sines, cosines and arc tangents: torch takes these from vector libraries
-//! that round a few in a hundred to the other neighbour, ours are rounded correctly.
+//! Everything is equal to the last bit.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -17,10 +16,6 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/golden/hos
 const MAX_STATE_DIM: usize = 64;
 const MAX_ACTION_DIM: usize = 32;
 const HORIZON: usize = 16;
-/// What differs, and by how many units in the last place at most.
-const SINGLE_SIN_COS: (&str, u32) = ("fourier_gr1_arms_only", 1);
-/// Relative to the angle's own size; it goes through norm, sine, matrix and arc tangent in single precision.
-const EULER_TOLERANCE: f32 = 4e-7;
 
 struct Golden {
     name: String,
@@ -62,12 +57,6 @@ fn state_in(case: &Golden, dtype: &str, values: fn(&Value) -> Values) -> BTreeMa
         .collect()
 }
 
-fn ulps(a: f32, b: f32) -> u32 {
-    let ordered =
-        |x: f32| if x.is_sign_negative() { -i64::from(x.abs().to_bits()) } else { i64::from(x.to_bits()) };
-    ordered(a).abs_diff(ordered(b)) as u32
-}
-
 #[test]
 fn double_precision_states_are_nvidias_to_the_bit() {
     for case in cases() {
@@ -81,24 +70,18 @@ fn double_precision_states_are_nvidias_to_the_bit() {
 }
 
 #[test]
-fn single_precision_states_are_nvidias_to_the_bit_but_for_sines() {
+fn single_precision_states_are_nvidias_to_the_bit() {
     for case in cases() {
         let transform = StateTransform::new(&case.config, &case.metadata, MAX_STATE_DIM).unwrap();
         let got = transform.apply(&state_in(&case, "float32", |v| Values::F32(f32s(v)))).unwrap();
         assert!(matches!(got.exact, Values::F32(_)), "{}: f32 in, f64 out", case.name);
         let want = f32s(&case.json["float32"]["state_out"][0]);
-        assert_eq!(got.values.len(), want.len());
-        let differ = got.values.iter().zip(&want).filter(|(a, b)| a != b).count();
-        println!("{}: {differ} of {} values differ", case.name, got.dim());
-        let allowed = if case.name == SINGLE_SIN_COS.0 { SINGLE_SIN_COS.1 } else { 0 };
-        for (a, b) in got.values.iter().zip(&want) {
-            assert!(ulps(*a, *b) <= allowed, "{}: {a} wanted {b}", case.name);
-        }
+        assert_eq!(got.values, want, "{}", case.name);
     }
 }
 
 #[test]
-fn actions_are_nvidias_to_the_bit_but_for_converted_rotations() {
+fn actions_are_nvidias_to_the_bit() {
     for case in cases() {
         let transform = ActionTransform::new(&case.config, &case.metadata, MAX_ACTION_DIM).unwrap();
         let pred: Vec<f32> = case.json["action_in"].as_array().unwrap().iter().flat_map(f32s).collect();
@@ -109,19 +92,7 @@ fn actions_are_nvidias_to_the_bit_but_for_converted_rotations() {
         for group in &chunk.groups {
             let rows = out[&format!("action.{}", group.key)].as_array().unwrap();
             let want: Vec<f32> = rows.iter().flat_map(f32s).collect();
-            let differ = group.values.iter().zip(&want).filter(|(a, b)| a != b).count();
-            println!("{} {}: {differ} of {} values differ", case.name, group.key, want.len());
-            if group.key == "eef_rotation_delta" {
-                for (a, b) in group.values.iter().zip(&want) {
-                    assert!(
-                        (a - b).abs() <= EULER_TOLERANCE * b.abs().max(1.0),
-                        "{}: {a} wanted {b}",
-                        case.name
-                    );
-                }
-            } else {
-                assert_eq!(group.values, want, "{} {}", case.name, group.key);
-            }
+            assert_eq!(group.values, want, "{} {}", case.name, group.key);
         }
     }
 }

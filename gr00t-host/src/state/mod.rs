@@ -1,10 +1,12 @@
 //! State: rotation, normalisation, padding.
 
+mod atan2f;
 mod key;
 pub mod normalize;
 mod outlier;
 mod real;
 mod rotation;
+mod sin_f32;
 mod transform;
 
 pub use key::KeyTransform;

@@ -3,6 +3,9 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::atan2f::atan2f;
+use super::sin_f32;
+
 /// f32 or f64, with the functions that normalisation and rotations need.
 pub trait Real:
     Copy
@@ -84,7 +87,7 @@ impl Real for f64 {
     }
 }
 
-/// Through f64, so that results are rounded correctly and don't depend on the platform's single-precision library.
+/// Sines, cosines and arc tangents have upstream's last bit; the arc sine is rounded correctly.
 impl Real for f32 {
     fn from_f64(value: f64) -> Self {
         value as Self
@@ -95,11 +98,11 @@ impl Real for f32 {
     }
 
     fn sin(self) -> Self {
-        f64::from(self).sin() as Self
+        sin_f32::sin(self)
     }
 
     fn cos(self) -> Self {
-        f64::from(self).cos() as Self
+        sin_f32::cos(self)
     }
 
     fn asin(self) -> Self {
@@ -107,7 +110,7 @@ impl Real for f32 {
     }
 
     fn atan2(self, x: Self) -> Self {
-        f64::from(self).atan2(f64::from(x)) as Self
+        atan2f(self, x)
     }
 
     fn sqrt(self) -> Self {
