@@ -40,14 +40,34 @@ impl Stream {
     /// Element `index` as an integer in `[-2^23, 2^23)`.
     #[inline]
     pub const fn integer(self, index: u64) -> i32 {
-        let z = mix64(self.base.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN)));
-        (z >> 40) as i32 - HALF
+        Self::draw(self.base.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN)))
+    }
+
+    /// Fills `out` with the integers of elements `start..`.
+    #[inline]
+    pub fn integers(self, start: u64, out: &mut [i32]) {
+        let mut state = self.base.wrapping_add(start.wrapping_mul(GOLDEN));
+        for integer in out {
+            state = state.wrapping_add(GOLDEN);
+            *integer = Self::draw(state);
+        }
+    }
+
+    #[inline]
+    const fn draw(state: u64) -> i32 {
+        (mix64(state) >> 40) as i32 - HALF
     }
 
     /// Element `index` in `[-1, 1)`, a multiple of 2^-23.
     #[inline]
     pub const fn unit(self, index: u64) -> f32 {
-        self.integer(index) as f32 * (1.0 / HALF as f32)
+        Self::to_unit(self.integer(index))
+    }
+
+    /// What [`Stream::unit`] makes of [`Stream::integer`].
+    #[inline]
+    pub(super) const fn to_unit(integer: i32) -> f32 {
+        integer as f32 * (1.0 / HALF as f32)
     }
 }
 
