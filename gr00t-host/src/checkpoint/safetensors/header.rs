@@ -5,13 +5,11 @@
 //! repeated name pass, and it wants the whole file in memory.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use safetensors::Dtype;
 use safetensors::tensor::TensorInfo as Stored;
-use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
 
+use crate::checkpoint::json_map::UniqueEntries;
 use crate::checkpoint::{StoredDtype, TensorInfo};
 
 /// Bytes of the little-endian header length at the start of the file.
@@ -45,11 +43,13 @@ impl Header {
     /// What is wrong, with the tensor's name and offset where there is one.
     pub(super) fn parse(text: &[u8], file_bytes: u64) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|e| format!("header is not UTF-8: {e}"))?;
-        let mut json = serde_json::Deserializer::from_str(text);
-        let raw = json
-            .deserialize_map(EntriesVisitor)
-            .and_then(|raw| json.end().map(|()| raw))
+        let UniqueEntries(values) = serde_json::from_str::<UniqueEntries<serde_json::Value>>(text)
             .map_err(|e| format!("header: {e}"))?;
+        let mut raw = Vec::with_capacity(values.len());
+        for (name, value) in values.into_iter().filter(|(name, _)| name != METADATA_KEY) {
+            let stored = serde_json::from_value(value).map_err(|e| format!("tensor {name}: {e}"))?;
+            raw.push((name, stored));
+        }
         Self::check(raw, LENGTH_BYTES + text.len() as u64, file_bytes)
     }
 
@@ -117,34 +117,4 @@ fn dtype(dtype: Dtype) -> Option<StoredDtype> {
         Dtype::BOOL => StoredDtype::Bool,
         _ => return None,
     })
-}
-
-/// Collects the entries in file order and refuses a name that comes twice.
-struct EntriesVisitor;
-
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Vec<(String, Stored)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of tensors")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        use serde::de::Error;
-        let mut seen = std::collections::HashSet::new();
-        let mut entries = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if !seen.insert(name.clone()) {
-                return Err(A::Error::custom(format!("tensor {name} comes twice")));
-            }
-            let value: serde_json::Value = map.next_value()?;
-            if name == METADATA_KEY {
-                continue;
-            }
-            let stored =
-                serde_json::from_value(value).map_err(|e| A::Error::custom(format!("tensor {name}: {e}")))?;
-            entries.push((name, stored));
-        }
-        Ok(entries)
-    }
 }
