@@ -77,3 +77,33 @@ fn the_mini_preset_is_the_mini_golden() {
     let elements: usize = shapes(&config).values().map(|shape| shape.iter().product::<usize>()).sum();
     assert!((45_000_000..55_000_000).contains(&elements), "{elements}");
 }
+
+#[test]
+fn the_largest_accepted_sizes_do_not_overflow() {
+    const MAX: usize = 1 << 20;
+    let mut config = ModelConfig::n1_5();
+    let head = &mut config.gr00t.action_head_cfg;
+    head.max_num_embodiments = MAX;
+    head.max_seq_len = MAX;
+    head.max_state_dim = MAX;
+    head.hidden_size = MAX;
+    head.diffusion_model_cfg.output_dim = MAX;
+    config.eagle.force_image_size = MAX;
+    config.eagle.vision_config.image_size = MAX;
+    config.eagle.vision_config.patch_size = MAX;
+    config.eagle.vision_config.hidden_size = MAX;
+    config.eagle.vision_config.intermediate_size = MAX;
+    config.eagle.text_config.head_dim = MAX;
+    config.eagle.text_config.num_attention_heads = MAX;
+    config.eagle.text_config.num_key_value_heads = MAX;
+    config.eagle.text_config.vocab_size = MAX;
+    let config = ModelConfig::new(config.gr00t, config.eagle).unwrap();
+    for tensor in expected_tensors(&config) {
+        let bytes = tensor.shape.iter().try_fold(4_usize, |product, &n| product.checked_mul(n));
+        assert!(bytes.is_some(), "{} {:?}", tensor.name, tensor.shape);
+    }
+    let mut endless = ModelConfig::n1_5();
+    endless.eagle.vision_config.num_hidden_layers = MAX;
+    let error = ModelConfig::new(endless.gr00t, endless.eagle).unwrap_err().to_string();
+    assert_eq!(error, "config: vision_config.num_hidden_layers is 1048576, wanted 1 to 1024");
+}

@@ -2,8 +2,12 @@
 
 use super::ModelConfig;
 
-/// Sizes beyond this are typing errors or attacks, not models; keeps products of sizes far from overflow.
-const MAX_SIZE: usize = 1 << 24;
+/// Sizes beyond this are typing errors or attacks, not models. Bytes of a tensor of three such sides fit in 64 bits.
+const MAX_SIZE: usize = 1 << 20;
+/// Layers beyond this likewise; keeps the list of expected tensors short.
+const MAX_LAYERS: usize = 1 << 10;
+/// Colour channels of an image.
+const CHANNELS: usize = 3;
 
 impl ModelConfig {
     /// One line per contradiction, empty if there is none.
@@ -59,8 +63,12 @@ impl ModelConfig {
             ("text_config.vocab_size", text.vocab_size),
         ]
         .into_iter()
-        .filter(|&(_, size)| size == 0 || size > MAX_SIZE)
-        .map(|(name, size)| format!("{name} is {size}, wanted 1 to {MAX_SIZE}"))
+        .map(|(name, size)| {
+            let max = if name.ends_with("layers") || name.ends_with("layer") { MAX_LAYERS } else { MAX_SIZE };
+            (name, size, max)
+        })
+        .filter(|&(_, size, max)| size == 0 || size > max)
+        .map(|(name, size, max)| format!("{name} is {size}, wanted 1 to {max}"))
         .collect()
     }
 
@@ -174,6 +182,10 @@ impl ModelConfig {
             "positional_embeddings is set, N1.5 has null".into(),
         );
         wanted(!eagle.use_pixel_shuffle, "use_pixel_shuffle is true, N1.5 has false".into());
+        wanted(
+            eagle.vision_config.num_channels == CHANNELS,
+            format!("vision num_channels is {}, images have {CHANNELS}", eagle.vision_config.num_channels),
+        );
         wanted(
             eagle.mlp_connector_layers == 1,
             format!("mlp_connector_layers is {}, N1.5 has 1", eagle.mlp_connector_layers),
