@@ -88,17 +88,39 @@ fn to_unit(bytes: &[u8], unit: &mut [f32]) {
 /// One row: `source` is `[width, 3]` and a float of padding, `output` `[out_width, 3]` and a float of padding.
 #[inline(always)]
 fn horizontal_pass(taps: &Taps, source: &[f32], output: &mut [f32]) {
+    // A literal count unrolls the taps. Up to 8 covers frames of up to 3.5 times the output's size.
+    match taps.per_output() {
+        2 => horizontal_taps(2, taps, source, output),
+        3 => horizontal_taps(3, taps, source, output),
+        4 => horizontal_taps(4, taps, source, output),
+        5 => horizontal_taps(5, taps, source, output),
+        6 => horizontal_taps(6, taps, source, output),
+        7 => horizontal_taps(7, taps, source, output),
+        8 => horizontal_taps(8, taps, source, output),
+        count => horizontal_taps(count, taps, source, output),
+    }
+}
+
+/// [`horizontal_pass`] with `count` taps per output. The four sums are written out: as an array they are not
+/// kept in one register.
+#[inline(always)]
+fn horizontal_taps(count: usize, taps: &Taps, source: &[f32], output: &mut [f32]) {
     for (index, (start, weights)) in taps.iter().enumerate() {
-        let window = &source[start * CHANNELS..(start + weights.len()) * CHANNELS + LANES - CHANNELS];
-        let mut sum = [0.0; LANES];
-        // The first product is added to 0, which rounds as the product alone.
-        for (tap, weight) in weights.iter().enumerate() {
-            let pixel = &window[tap * CHANNELS..tap * CHANNELS + LANES];
-            for (sum, value) in sum.iter_mut().zip(pixel) {
-                *sum = value.mul_add(*weight, *sum);
-            }
+        let window = &source[start * CHANNELS..][..count * CHANNELS + LANES - CHANNELS];
+        let (mut red, mut green, mut blue, mut next) = (0.0, 0.0, 0.0, 0.0);
+        for (tap, weight) in weights[..count].iter().enumerate() {
+            let pixel = &window[tap * CHANNELS..][..LANES];
+            // The first product is added to 0, which rounds as the product alone.
+            red = pixel[0].mul_add(*weight, red);
+            green = pixel[1].mul_add(*weight, green);
+            blue = pixel[2].mul_add(*weight, blue);
+            next = pixel[3].mul_add(*weight, next);
         }
-        output[index * CHANNELS..index * CHANNELS + LANES].copy_from_slice(&sum);
+        let out = &mut output[index * CHANNELS..][..LANES];
+        out[0] = red;
+        out[1] = green;
+        out[2] = blue;
+        out[3] = next;
     }
 }
 
