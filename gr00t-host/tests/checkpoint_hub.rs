@@ -345,6 +345,30 @@ fn half_a_snapshot_is_refused_offline_and_completed_online() {
 }
 
 #[test]
+fn the_check_finds_one_flipped_bit_in_a_downloaded_file() {
+    let bench = bench();
+    let snapshot = download(&bench).unwrap();
+    let open = || Checkpoint::open(&WeightsSpec::Path(snapshot.clone()), &OpenOptions::new()).unwrap();
+    let furthest = Mutex::new((0, 0));
+    let note = |done, total| {
+        let mut furthest = furthest.lock().unwrap();
+        *furthest = (*furthest).max((done, total));
+    };
+    open().check(&note).unwrap();
+    let (done, total) = furthest.into_inner().unwrap();
+    assert!(done > 0 && done == total, "{done} of {total}");
+
+    let shard = fs::canonicalize(snapshot.join("model-00002-of-00003.safetensors")).unwrap();
+    let mut bytes = fs::read(&shard).unwrap();
+    // The lowest mantissa bit of the last element: still a number.
+    let at = bytes.len() - 2;
+    bytes[at] ^= 1;
+    fs::write(&shard, bytes).unwrap();
+    let error = open().check(&|_, _| ()).unwrap_err().to_string();
+    assert!(error.contains("model-00002-of-00003.safetensors has SHA-256 "), "{error}");
+}
+
+#[test]
 fn a_damaged_reference_is_refused() {
     let bench = bench();
     let refs = bench.cache.join("models--someone--model/refs");

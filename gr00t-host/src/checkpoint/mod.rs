@@ -3,6 +3,7 @@
 
 mod check;
 mod hub;
+mod integrity;
 mod inventory;
 mod json_map;
 mod kind;

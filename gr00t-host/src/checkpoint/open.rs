@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::integrity::{hashed_files, verify_hashes};
 use super::kind::{ConfigKind, SINGLE_FILE, config_kind, refuse_lora_tensors, refuse_weights_of};
 use super::renamed::LeRobotNames;
 use super::shards::absence;
@@ -184,12 +185,20 @@ impl Checkpoint {
         validate(self.source.as_ref(), &self.config)
     }
 
-    /// Reads every weight and refuses NaN and infinities; see [`check_finite`].
+    /// Reads every weight, refuses NaN and infinities (see [`check_finite`]) and, in a hub cache, files whose
+    /// SHA-256 is not the one that the hub announced. `progress` gets bytes done and bytes in all.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] that lists every such tensor.
+    /// [`Error::Checkpoint`] that lists every such tensor or file.
     pub fn check(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<CheckReport> {
-        check_finite(self.source.as_ref(), progress)
+        let files = self.dir.as_deref().map(hashed_files).unwrap_or_default();
+        let file_bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        let report = check_finite(self.source.as_ref(), &|done, total| progress(done, total + file_bytes))?;
+        if let Some(dir) = &self.dir {
+            let total = report.bytes + file_bytes;
+            verify_hashes(dir, &files, &|done| progress(report.bytes + done, total))?;
+        }
+        Ok(report)
     }
 
     /// Tensors, elements and bytes per part of the model.

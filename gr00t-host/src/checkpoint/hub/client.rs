@@ -9,6 +9,7 @@ use ureq::{Agent, Body};
 use super::{Hub, hub_error};
 use crate::Result;
 use crate::checkpoint::HubRepo;
+use crate::checkpoint::integrity::is_sha256;
 use crate::checkpoint::spec::is_commit;
 
 /// A connection that does not come about in this time has failed.
@@ -54,7 +55,7 @@ pub(super) struct Identity {
 impl Identity {
     /// The content's SHA-256, where the hub tells it.
     pub(super) fn sha256(&self) -> Option<&str> {
-        (self.etag.len() == 64 && self.etag.bytes().all(|b| b.is_ascii_hexdigit())).then_some(&*self.etag)
+        is_sha256(&self.etag).then_some(&*self.etag)
     }
 }
 

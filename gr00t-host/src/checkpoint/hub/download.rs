@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::client::{Client, Identity};
 use super::{DownloadProgress, Hub, hub_error};
 use crate::checkpoint::HubRepo;
+use crate::checkpoint::integrity::hex;
 use crate::checkpoint::kind::{SINGLE_FILE, config_kind};
 use crate::checkpoint::open::{CONFIG_FILE, EAGLE_CONFIG_FILE, METADATA_FILE, TOKENIZER_FILE};
 use crate::checkpoint::shards::{INCOMPLETE, INDEX_FILE};
@@ -189,13 +190,4 @@ fn replace(path: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Resu
         fs::rename(&temporary, path)
     };
     run().map_err(|e| Error::io(path, e))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
