@@ -1,8 +1,12 @@
 //! What a robot sends: camera frames, joint state and an instruction.
 
+mod file;
+
 use std::collections::BTreeMap;
 
 use crate::image::Frame;
+
+pub use file::{Expected, ObservationFile, Row, StateDtype};
 
 /// One time step of one robot. Keys are without the `video.` / `state.` prefix.
 #[derive(Debug, Clone, PartialEq, Default)]
