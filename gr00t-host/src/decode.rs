@@ -2,10 +2,10 @@
 //!
 //! Mirrors the end of `Gr00tPolicy.get_action` (GR00T N1.5, `gr00t/model/policy.py`): slice, denormalise, rotate back.
 
+use crate::Result;
 use crate::action::{ActionChunk, ActionOptions, ActionTransform};
 use crate::config::ModelConfig;
 use crate::embodiment::{DataConfig, Metadata};
-use crate::Result;
 
 /// Turns a model's output into the action chunk of one embodiment.
 #[derive(Debug, Clone)]
@@ -27,7 +27,8 @@ impl Decoder {
     ) -> Result<Self> {
         let head = &model.gr00t.action_head_cfg;
         let (embodiment, _) = metadata.embodiment(&data_config.embodiment)?;
-        let action = ActionTransform::new(data_config, embodiment, head.max_action_dim)?.with_options(options);
+        let action =
+            ActionTransform::new(data_config, embodiment, head.max_action_dim)?.with_options(options);
         Ok(Self { action, horizon: head.action_horizon })
     }
 

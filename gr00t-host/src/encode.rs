@@ -139,7 +139,11 @@ impl Encoder {
             let present: Vec<&str> = known.keys().map(String::as_str).collect();
             return Err(Error::DataConfig {
                 name: data_config.name.clone(),
-                what: format!("cameras {} are not in the metadata, which has {}", missing.join(", "), present.join(", ")),
+                what: format!(
+                    "cameras {} are not in the metadata, which has {}",
+                    missing.join(", "),
+                    present.join(", ")
+                ),
             });
         }
         let views = data_config
@@ -205,7 +209,8 @@ impl Encoder {
         let noise = problems.keep("", noise.resolve(self.noise_shape.0, self.noise_shape.1));
         timings.state = started.elapsed();
 
-        let (Some(prompt), Some(state), Some(noise), true) = (prompt, state, noise, problems.0.is_empty()) else {
+        let (Some(prompt), Some(state), Some(noise), true) = (prompt, state, noise, problems.0.is_empty())
+        else {
             return Err(Error::Observation(problems.0));
         };
         warnings.extend(state.warnings);
@@ -269,7 +274,10 @@ impl Encoder {
             )));
         }
         if let Some(id) = prompt.input_ids.iter().find(|&&id| id as usize >= self.vocab_size) {
-            return Err(Error::Prompt(format!("token {id} is outside the model's vocabulary of {}", self.vocab_size)));
+            return Err(Error::Prompt(format!(
+                "token {id} is outside the model's vocabulary of {}",
+                self.vocab_size
+            )));
         }
         Ok(prompt)
     }

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{Observation, Values};
-use crate::{Error, Result, image};
+use crate::image::Frame;
+use crate::{Error, Result};
 
 /// Largest observation file that is read; images have their own limit.
 const MAX_JSON_BYTES: u64 = 64 << 20;
@@ -117,7 +118,7 @@ impl ObservationFile {
         let mut observation = Observation { instruction: self.instruction.clone(), ..Default::default() };
         for (view, name) in &self.images {
             let path = self.resolve(name);
-            match read_capped(&path, MAX_IMAGE_BYTES).and_then(|bytes| image::decode(&bytes)) {
+            match read_capped(&path, MAX_IMAGE_BYTES).and_then(|bytes| Frame::decode(&bytes)) {
                 Ok(frame) => {
                     observation.images.insert(view.clone(), frame);
                 }
