@@ -45,7 +45,7 @@ impl Case {
     }
 
     fn encoder(&self, options: EncoderOptions) -> Encoder {
-        let tokenizer = Arc::new(Tokenizer::qwen2().unwrap());
+        let tokenizer = Arc::new(Tokenizer::qwen2());
         Encoder::new(&self.model, &self.data_config, &self.metadata, tokenizer, options).unwrap()
     }
 }
@@ -90,7 +90,12 @@ fn decoded_action_pred_equals_the_physical_actions() {
         assert_eq!(chunk.groups.len(), expected.len());
         for group in &chunk.groups {
             let want: Vec<f32> = expected[&group.key].iter().flatten().map(|&v| v as f32).collect();
-            assert_eq!(group.values, want, "{}: {}", case.folder.display(), group.key);
+            // Rotations pass through arc functions, whose last bit differs between torch's own code paths.
+            let tolerance = if group.key.contains("rotation") { f32::EPSILON } else { 0.0 };
+            assert_eq!(group.values.len(), want.len());
+            for (got, want) in group.values.iter().zip(&want) {
+                assert!((got - want).abs() <= tolerance, "{}: {got} {want}", group.key);
+            }
         }
     }
 }
@@ -142,7 +147,7 @@ fn sequence_longer_than_the_bound_is_refused_not_cut() {
 fn data_config_with_another_horizon_than_the_model_is_refused() {
     let Some(mut case) = Case::open("mini/gr1", ModelConfig::mini()) else { return };
     case.data_config.action_horizon = 8;
-    let tokenizer = Arc::new(Tokenizer::qwen2().unwrap());
+    let tokenizer = Arc::new(Tokenizer::qwen2());
     let refused =
         Encoder::new(&case.model, &case.data_config, &case.metadata, tokenizer, EncoderOptions::default());
     assert!(refused.unwrap_err().to_string().contains("action_horizon 8, but the model's is 16"));
