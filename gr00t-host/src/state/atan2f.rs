@@ -5,7 +5,7 @@
 use std::f32::consts::{FRAC_PI_2, PI};
 
 /// π minus its f32 value.
-const PI_LOW: f32 = -8.742_277_7e-8;
+const PI_LOW: f32 = -8.742_278e-8;
 /// Odd polynomial coefficients, lowest power first.
 const POLYNOMIAL: [f32; 11] = [
     0.333_333_34,
@@ -23,7 +23,8 @@ const POLYNOMIAL: [f32; 11] = [
 /// Quotients beyond 2^60 or below 2^-60 are at the axis.
 const EXTREME_EXPONENT: i32 = 60;
 
-/// One interval of the argument: where it ends, the arc tangent of its centre in two parts, the reduction to around 0.
+/// One interval of the argument: where it ends, the arc tangent of its centre in two parts (the higher one below the true value,
+/// for π/4 and π/2 by one bit), the reduction to around 0.
 struct Interval {
     below: f32,
     centre: (f32, f32),
@@ -36,13 +37,21 @@ const INTERVALS: [Interval; 4] = [
         centre: (0.463_647_6, 5.012_158_2e-9),
         reduce: |x| (2.0 * x - 1.0) / (2.0 + x),
     },
-    Interval { below: 1.1875, centre: (0.785_398_1, 3.774_894_7e-8), reduce: |x| (x - 1.0) / (x + 1.0) },
+    Interval {
+        below: 1.1875,
+        centre: (f32::from_bits(0x3f49_0fda), 3.774_894_7e-8),
+        reduce: |x| (x - 1.0) / (x + 1.0),
+    },
     Interval {
         below: 2.4375,
         centre: (0.982_793_7, 3.447_321_7e-8),
         reduce: |x| (x - 1.5) / (1.0 + 1.5 * x),
     },
-    Interval { below: f32::INFINITY, centre: (1.570_796_25, 7.549_789_4e-8), reduce: |x| -1.0 / x },
+    Interval {
+        below: f32::INFINITY,
+        centre: (f32::from_bits(0x3fc9_0fda), 7.549_789_4e-8),
+        reduce: |x| -1.0 / x,
+    },
 ];
 /// Below this no reduction is needed.
 const SMALL: f32 = 0.4375;
