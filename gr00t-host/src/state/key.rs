@@ -13,6 +13,9 @@ use crate::embodiment::{
     EmbodimentMetadata, KeyModality, KeySpec, KeyStatistics, NormalizationMode, RotationType,
 };
 
+/// Most values of one key; the model takes 64 states and 32 actions in all.
+const MAX_KEY_DIM: usize = 1024;
+
 /// Which side of the model a key is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -119,9 +122,8 @@ impl KeyTransform {
             }
         }
         if problems.len() == known {
-            let total = keys.iter().try_fold(0_usize, |sum, key| sum.checked_add(key.model_dim));
-            if total.is_none_or(|total| total > max_dim) {
-                let total = total.map_or_else(|| "too many".to_owned(), |total| total.to_string());
+            let total: usize = keys.iter().map(|key| key.model_dim).sum();
+            if total > max_dim {
                 problems.push(format!("{} has {total} dimensions, the model takes {max_dim}", side.name()));
             }
         }
@@ -141,8 +143,8 @@ fn bind(
         format!("not in the metadata{hint}, which has {}", names().collect::<Vec<_>>().join(", "))
     })?;
     let dim = match modality.shape.as_slice() {
-        [dim] if *dim > 0 => *dim,
-        other => return Err(format!("metadata shape {other:?}, wanted one dimension above 0")),
+        [dim] if (1..=MAX_KEY_DIM).contains(dim) => *dim,
+        other => return Err(format!("metadata shape {other:?}, wanted one dimension of 1 to {MAX_KEY_DIM}")),
     };
     let rotation = bind_rotation(spec, modality, dim)?;
     let (mode, rotated) = (spec.mode, rotation.is_some());
@@ -160,11 +162,7 @@ fn bind(
         (None, Some(stats)) => params(mode, stats)?,
         _ => vec![Param { a: 0.0, b: 0.0 }; width],
     };
-    let model_dim = if mode == NormalizationMode::SinCos {
-        dim.checked_mul(2).ok_or("too many dimensions")?
-    } else {
-        width
-    };
+    let model_dim = if mode == NormalizationMode::SinCos { 2 * dim } else { width };
     // Upstream's concatenation accepts no other widths.
     let fits = match side {
         Side::State => {
