@@ -38,7 +38,7 @@ impl Axis {
 pub enum RotationType {
     /// Axis times angle in radians, 3 values.
     AxisAngle,
-    /// Real part first: w, x, y, z; 4 values.
+    /// Real part first: w, x, y, z; 4 values. Simulators that put it last (robosuite) must reorder: nothing here can tell.
     Quaternion,
     /// The first two rows of the matrix, 6 values.
     Rotation6d,

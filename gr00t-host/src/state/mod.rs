@@ -1,4 +1,5 @@
-//! State: rotation, normalisation, padding.
+//! State: from a robot's values to the padded vector that the model reads ([`StateTransform`]), by [rotation](convert_rotation) and
+//! [normalisation](normalize).
 
 mod atan2f;
 mod key;
