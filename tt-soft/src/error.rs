@@ -132,6 +132,14 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// A planned call, or the checked mode of a plan, found a fault.
+    #[error("{op}: {what}")]
+    Plan {
+        /// The op.
+        op: &'static str,
+        /// What is wrong.
+        what: String,
+    },
     /// A job of a team tried to give the team another job.
     #[error("a job of a thread team tried to run another job on a team")]
     Nested,

@@ -24,6 +24,7 @@ pub mod memory;
 pub mod movement;
 pub mod norm;
 pub mod pack;
+pub mod plan;
 mod rows;
 pub mod team;
 #[cfg(test)]

@@ -166,11 +166,10 @@ impl Geometry {
 
     /// Checks that no two indices share an element.
     fn check_distinct(self) -> Result<Self> {
-        let mut dims: Vec<(usize, usize)> =
-            self.strides.iter().copied().zip(self.shape).filter(|&(_, size)| size > 1).collect();
+        let mut dims: [(usize, usize); 4] = std::array::from_fn(|d| (self.strides[d], self.shape[d]));
         dims.sort_unstable();
         let mut extent = 1;
-        for (stride, size) in dims {
+        for (stride, size) in dims.into_iter().filter(|&(_, size)| size > 1) {
             if stride < extent {
                 return Err(Error::Overlap { shape: self.shape, strides: self.strides });
             }
@@ -208,7 +207,7 @@ impl Geometry {
         Ok(Self { shape: order.map(|d| self.shape[d]), strides: order.map(|d| self.strides[d]) })
     }
 
-    fn reshape(self, shape: [usize; 4]) -> Result<Self> {
+    pub(crate) fn reshape(self, shape: [usize; 4]) -> Result<Self> {
         let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
         if count != Some(self.len()) {
             return Err(Error::Shape {
@@ -309,6 +308,11 @@ impl<'a> View<'a> {
         Ok(Self { geometry, ..self })
     }
 
+    /// The elements from the view's first one on.
+    pub(crate) fn elements(&self) -> Elements<'a> {
+        self.elements
+    }
+
     pub(crate) fn raw(&self) -> RawView {
         RawView { ptr: self.elements.ptr(), dtype: self.elements.dtype(), geometry: self.geometry }
     }
@@ -342,6 +346,11 @@ impl<'a> ViewMut<'a> {
     #[must_use]
     pub fn as_view(&self) -> View<'_> {
         View { elements: self.elements.as_elements(), geometry: self.geometry }
+    }
+
+    /// The elements from the view's first one on.
+    pub(crate) fn elements_mut(&mut self) -> ElementsMut<'_> {
+        self.elements.reborrow()
     }
 
     pub(crate) fn raw(&mut self) -> RawViewMut {
