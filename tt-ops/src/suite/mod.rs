@@ -1,0 +1,188 @@
+//! The op suite: each op's cases and tolerance, written once as functions of a device. It runs on whatever device there is, eagerly and
+//! as traces; expected values are computed here in f64.
+//!
+//! ```
+//! use tt_ops::{suite, Soft};
+//! # fn main() -> tt_ops::Result<()> {
+//! let device = Soft::builder().threads(1).open()?;
+//! let results = suite::run_op(&device, suite::Mode::Traced, "softmax");
+//! assert!(results.iter().all(suite::CaseResult::passed), "{results:#?}");
+//! # Ok(())
+//! # }
+//! ```
+
+mod attention;
+mod data;
+mod eltwise;
+mod heads;
+mod matmul;
+mod movement;
+mod norm;
+mod reference;
+mod tolerance;
+
+use std::cell::RefCell;
+
+use serde::Serialize;
+
+pub use tolerance::{Difference, Tolerance, tolerance};
+
+use crate::device::Device;
+use crate::dtype::{Float, HostScalar, Static};
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+/// How a case runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Ops run at once.
+    Eager,
+    /// Ops are captured and replayed, twice.
+    Traced,
+}
+
+/// What became of a case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseResult {
+    /// TTNN's name of the op.
+    pub op: &'static str,
+    /// The case.
+    pub case: String,
+    /// How it ran.
+    pub mode: Mode,
+    /// How far the result is from the expected one, if there was a result.
+    pub difference: Option<Difference>,
+    /// What the op allows.
+    pub tolerance: Tolerance,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+}
+
+impl CaseResult {
+    /// Whether the result was there and near enough.
+    pub fn passed(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// A device with a way to run on it; collects results.
+#[derive(Debug)]
+struct Bench<'a, D: Device> {
+    device: &'a D,
+    mode: Mode,
+    results: RefCell<Vec<CaseResult>>,
+}
+
+impl<D: Device> Bench<'_, D> {
+    fn tensor<T: Static, S: HostScalar<Kind = T::Kind>>(
+        &self,
+        shape: impl Into<crate::Shape>,
+        values: &[S],
+    ) -> Result<Tensor<D, T>> {
+        Tensor::from_span(self.device, shape, values)
+    }
+
+    /// Runs `body` as the mode says.
+    fn run<T: Static>(&self, body: impl Fn() -> Result<Tensor<D, T>>) -> Result<Tensor<D, T>> {
+        match self.mode {
+            Mode::Eager => body(),
+            Mode::Traced => {
+                let trace = self.device.capture(|_| body())?;
+                trace.replay()?;
+                trace.replay()?;
+                Ok(trace.release())
+            }
+        }
+    }
+
+    /// Runs `body` and compares with `wanted`.
+    fn check<T: Float>(
+        &self,
+        op: &'static str,
+        case: impl Into<String>,
+        wanted: &[f64],
+        body: impl Fn() -> Result<Tensor<D, T>>,
+    ) {
+        let tolerance = tolerance(op, T::DATA_TYPE);
+        let outcome = self.run(body).and_then(|tensor| tensor.to_vector::<f32>());
+        let (difference, failure) = match outcome {
+            Err(error) => (None, Some(error.to_string())),
+            Ok(got) => {
+                let difference = Difference::between(&got, wanted);
+                (Some(difference), tolerance.failure(&got, wanted))
+            }
+        };
+        let case = case.into();
+        self.results.borrow_mut().push(CaseResult {
+            op,
+            case,
+            mode: self.mode,
+            difference,
+            tolerance,
+            failure,
+        });
+    }
+
+    /// Records a case that has no values to compare.
+    fn note(&self, op: &'static str, case: impl Into<String>, failure: Option<String>) {
+        let result = CaseResult {
+            op,
+            case: case.into(),
+            mode: self.mode,
+            difference: None,
+            tolerance: Tolerance::EXACT,
+            failure,
+        };
+        self.results.borrow_mut().push(result);
+    }
+}
+
+type Cases<D> = fn(&Bench<'_, D>) -> Result<()>;
+
+/// Ops and their cases.
+fn ops<D: Device>() -> [(&'static str, Cases<D>); 19] {
+    [
+        ("linear", matmul::linear),
+        ("linear", matmul::fused),
+        ("linear", matmul::ones_and_outliers),
+        ("matmul", matmul::matmul),
+        ("layer_norm", norm::layer_norm),
+        ("rms_norm", norm::rms_norm),
+        ("softmax", attention::softmax),
+        ("scaled_dot_product_attention", attention::plain),
+        ("scaled_dot_product_attention", attention::masked),
+        ("scaled_dot_product_attention", attention::extremes),
+        ("rotary_embedding", attention::rotary),
+        ("gelu", eltwise::gelu),
+        ("silu", eltwise::unary),
+        ("add", eltwise::binary),
+        ("multiply", eltwise::gated),
+        ("split_query_key_value_and_split_heads", heads::split),
+        ("concat", movement::concat_and_slice),
+        ("reshape", movement::reshape_and_permute),
+        ("typecast", movement::typecast_and_embedding),
+    ]
+}
+
+/// Runs every case.
+pub fn run<D: Device>(device: &D, mode: Mode) -> Vec<CaseResult> {
+    run_where(device, mode, |_| true)
+}
+
+/// Runs the cases of one group, by the name of its op.
+pub fn run_op<D: Device>(device: &D, mode: Mode, op: &str) -> Vec<CaseResult> {
+    run_where(device, mode, |name| name == op)
+}
+
+fn run_where<D: Device>(device: &D, mode: Mode, wanted: impl Fn(&str) -> bool) -> Vec<CaseResult> {
+    let bench = Bench { device, mode, results: RefCell::default() };
+    for (op, cases) in ops::<D>() {
+        if wanted(op)
+            && let Err(error) = cases(&bench)
+        {
+            bench.note(op, "making operands", Some(error.to_string()));
+        }
+    }
+    bench.results.into_inner()
+}
