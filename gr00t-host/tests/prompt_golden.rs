@@ -1,5 +1,6 @@
 //! Prompts against `golden/host/prompts.json` and `prompts_multi.json`: what NVIDIA's processor gives, in upstream
-//! mode, in which special tokens inside an instruction are live.
+//! mode, in which special tokens inside an instruction are live. The fixture holds the part of the former that
+//! depends on the instruction, so that it is checked where the goldens are absent.
 
 use gr00t_host::prompt::{IMAGE_TOKEN_ID, InstructionForm, PAD_TOKEN_ID, PromptOptions, Tokenizer, left_pad};
 use serde_json::Value;
@@ -23,6 +24,29 @@ fn ids(value: &Value) -> Vec<u32> {
 fn expand(runs: &Value) -> Vec<u32> {
     let runs: Vec<(u32, usize)> = serde_json::from_value(runs.clone()).expect("runs of token ids");
     runs.into_iter().flat_map(|(id, count)| std::iter::repeat_n(id, count)).collect()
+}
+
+/// Instruction; its text in the chat and that text's tokens, plain and as a Python list.
+type Case = (String, String, Vec<u32>, String, Vec<u32>);
+
+#[test]
+fn instructions_of_the_fixture_give_upstreams_text_and_tokens() {
+    let cases: Vec<Case> =
+        serde_json::from_str(include_str!("fixtures/prompts_upstream.json")).expect("fixture is JSON");
+    assert_eq!(cases.len(), 19);
+    for (instruction, plain, plain_ids, list, list_ids) in cases {
+        for (form, text, ids) in
+            [(InstructionForm::Plain, plain, plain_ids), (InstructionForm::PyList, list, list_ids)]
+        {
+            let options = PromptOptions { form, allow_special: true };
+            let got = Tokenizer::qwen2()
+                .prompt(Some(&instruction), 1, 256, IMAGE_TOKEN_ID, &options)
+                .expect("a prompt");
+            assert_eq!(got.language, text);
+            assert_eq!(got.input_ids[277..got.input_ids.len() - 5], ids, "{text}");
+            assert_eq!(got.instruction_tokens, ids.len(), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -163,11 +163,11 @@ fn read_capped(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Takes the added tokens out of a tokenizer's JSON, so that the rest treats their text as ordinary, and checks them.
-/// Padding, truncation and templates go as well: the prompt is built here.
+/// Padding, truncation, templates and decoding go as well: the prompt is built here.
 fn take_special(json: &mut Value) -> Result<Vec<SpecialToken>, String> {
     let Some(object) = json.as_object_mut() else { return Err("not a JSON object".into()) };
     let added = object.insert("added_tokens".into(), Value::Array(Vec::new())).unwrap_or_default();
-    for part in ["truncation", "padding", "post_processor"] {
+    for part in ["truncation", "padding", "post_processor", "decoder"] {
         object.insert(part.into(), Value::Null);
     }
     let added: Vec<AddedToken> = serde_json::from_value(added).map_err(|e| format!("added_tokens: {e}"))?;
