@@ -1,0 +1,121 @@
+//! How a model gets onto a device.
+
+use gr00t_host::{ModelConfig, Weights};
+use tt_ops::Device;
+
+use super::{Gr00t, ModelOptions};
+use crate::dtype_policy::DtypePolicy;
+use crate::error::Result;
+use crate::network::Network;
+use crate::stages::TraceLayout;
+use crate::weights::Ledger;
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadProgress {
+    /// Matmul weights of the checkpoint that are on the device.
+    pub tensors: usize,
+    /// Their elements.
+    pub elements: usize,
+}
+
+/// Options of loading. See [`Gr00t::builder`].
+#[must_use]
+pub struct Gr00tBuilder<D: Device> {
+    config: ModelConfig,
+    weights: Weights,
+    device: D,
+    policy: DtypePolicy,
+    embodiments: Vec<usize>,
+    options: ModelOptions,
+    progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
+}
+
+impl<D: Device> std::fmt::Debug for Gr00tBuilder<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { device, policy, embodiments, options, .. } = self;
+        f.debug_struct("Gr00tBuilder")
+            .field("device", device)
+            .field("policy", policy)
+            .field("embodiments", embodiments)
+            .field("options", options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Device> Gr00tBuilder<D> {
+    pub(super) fn new(config: ModelConfig, weights: Weights, device: D) -> Self {
+        let options = ModelOptions::new(&config.gr00t.action_head_cfg);
+        let (policy, embodiments) = (DtypePolicy::default(), Vec::new());
+        Self { config, weights, device, policy, embodiments, options, progress: None }
+    }
+
+    /// The geometry.
+    pub(crate) fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Data types of the matmul weights; `mixed_dit`.
+    pub fn dtype_policy(mut self, policy: DtypePolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Slots of the category-specific weights to load, beside those named before.
+    pub fn embodiments(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
+        self.embodiments.extend(slots);
+        self
+    }
+
+    /// How stages are grouped into traces; one each.
+    pub fn trace_layout(mut self, layout: TraceLayout) -> Self {
+        self.options.trace_layout = layout;
+        self
+    }
+
+    /// Captured geometries that are kept.
+    pub fn trace_cap(mut self, cap: usize) -> Self {
+        self.options.trace_cap = cap;
+        self
+    }
+
+    /// Sequences are padded to a multiple of this many tokens; 1 pads nothing.
+    pub fn sequence_bucket(mut self, tokens: usize) -> Self {
+        self.options.sequence_bucket = tokens;
+        self
+    }
+
+    /// Observations of a batch that share one replay.
+    pub fn max_batch(mut self, observations: usize) -> Self {
+        self.options.max_batch = observations;
+        self
+    }
+
+    /// Euler steps where a prediction asks for no other number.
+    pub fn denoising_steps(mut self, steps: usize) -> Self {
+        self.options.denoising_steps = steps;
+        self
+    }
+
+    /// Called after each matmul weight.
+    pub fn on_progress(mut self, progress: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Box::new(move |tensors, elements| progress(LoadProgress { tensors, elements })));
+        self
+    }
+
+    /// Loads the weights and computes what depends on the time buckets alone.
+    ///
+    /// # Errors
+    /// Options out of range, weights that are missing or have another shape, what the device reports.
+    pub fn build(self) -> Result<Gr00t<D>> {
+        self.options.check()?;
+        let ledger = Ledger::new(self.progress);
+        let network = Network::new(self.device, self.config, self.weights, self.policy, ledger)?;
+        for slot in self.embodiments {
+            network.load_embodiment(slot)?;
+            network.conditioning(slot, self.options.denoising_steps)?;
+        }
+        Ok(Gr00t::from_network(network, self.options))
+    }
+}
