@@ -1,5 +1,7 @@
 //! Model configuration: presets, files, contradictions.
 
+#![allow(clippy::unwrap_used, reason = "a test's unwrap is its assertion")]
+
 use std::path::Path;
 
 use gr00t_host::ModelConfig;

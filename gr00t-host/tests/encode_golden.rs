@@ -1,5 +1,7 @@
 //! The whole host path on real robot observations, against what NVIDIA's code gave (`golden/mini`, `golden/full`).
 
+#![allow(clippy::unwrap_used, reason = "a test's unwrap is its assertion")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Random observation files and model configs: a result or a one-line error, never a panic.
 
+#![allow(clippy::unwrap_used, reason = "a test's unwrap is its assertion")]
+
 use std::fs;
 use std::path::Path;
 
