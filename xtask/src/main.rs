@@ -3,8 +3,17 @@
 #![forbid(unsafe_code)]
 
 mod ci;
+mod demo;
+mod full_size;
+mod inspect;
+mod predict;
+mod progress;
+mod say;
 mod step;
+mod synth;
 mod test;
+mod verify;
+mod weights;
 mod workspace;
 
 use std::process::ExitCode;
@@ -21,15 +30,30 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Predict on the observation that ships with the project, show the actions and draw them
+    Demo(demo::DemoArgs),
+    /// Turn one observation into an action chunk
+    Predict(predict::PredictArgs),
+    /// Say what weights consist of, and whether they fit their config
+    Inspect(inspect::InspectArgs),
+    /// Write procedural weights as a checkpoint folder
+    Synth(synth::SynthArgs),
     /// Formatting, lints, all tests and the documentation, in this order, up to the first failure
     Test,
+    /// Judge folders of NVIDIA's results: every stage of a case, or a host pipeline's values
+    Verify(verify::VerifyArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Synth(args) => synth::run(&args),
         Command::Test => test::run(),
+        Command::Verify(args) => verify::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {

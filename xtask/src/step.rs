@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::say::say;
 use anyhow::{Context, Result, bail};
 
 /// The steps that ran so far, with their times.
@@ -17,14 +18,14 @@ impl Steps {
     /// # Errors
     /// If it cannot be started or does not succeed; the message holds the table of steps.
     pub(crate) fn run(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        println!("==> {name}: {}", shown(command));
+        say!("==> {name}: {}", shown(command));
         let start = Instant::now();
         let status = command
             .stdin(Stdio::null())
             .status()
             .with_context(|| format!("cannot start {}", command.get_program().display()))?;
         let elapsed = start.elapsed();
-        println!(
+        say!(
             "<== {name}: {}, {:.1} s",
             if status.success() { "ok" } else { "FAILED" },
             elapsed.as_secs_f64()
@@ -32,6 +33,21 @@ impl Steps {
         if !status.success() {
             bail!("{name} failed ({status}) after {:.1} s\n{}", elapsed.as_secs_f64(), self.table());
         }
+        self.done.push((name.to_string(), elapsed));
+        Ok(())
+    }
+
+    /// Runs `work` in this process as a step.
+    ///
+    /// # Errors
+    /// If it fails; the message holds the table of steps.
+    pub(crate) fn run_here(&mut self, name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        say!("==> {name}");
+        let start = Instant::now();
+        let outcome = work();
+        let elapsed = start.elapsed();
+        say!("<== {name}: {}, {:.1} s", if outcome.is_ok() { "ok" } else { "FAILED" }, elapsed.as_secs_f64());
+        outcome.with_context(|| format!("{name} failed\n{}", self.table()))?;
         self.done.push((name.to_string(), elapsed));
         Ok(())
     }

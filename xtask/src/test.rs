@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::say::say;
 use crate::step::Steps;
 use crate::workspace;
 
@@ -11,7 +12,7 @@ use crate::workspace;
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps_of_test(&mut steps)?;
-    println!("all passed\n{}", steps.table());
+    say!("all passed\n{}", steps.table());
     Ok(())
 }
 

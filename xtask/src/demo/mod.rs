@@ -1,0 +1,72 @@
+//! `cargo xtask demo`: a prediction on the observation that ships with the project, shown as a table and a picture.
+
+mod plot;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use gr00t_host::noise::Noise;
+use gr00t_host::observation::ObservationFile;
+
+use crate::predict::{self, Request};
+use crate::progress::Progress;
+use crate::say::say;
+use crate::weights::WeightsArgs;
+use crate::workspace;
+
+/// The demo's observation: a rendered scene and made-up joint angles.
+const OBSERVATION: &str = "xtask/assets/demo/observation.json";
+
+/// Arguments of `demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    weights: WeightsArgs,
+    /// Exit after showing the result
+    #[arg(long)]
+    once: bool,
+    /// Where the picture goes
+    #[arg(long, value_name = "FILE", default_value_os_t = default_picture())]
+    plot: PathBuf,
+}
+
+fn default_picture() -> PathBuf {
+    workspace::root().join("out/demo.png")
+}
+
+/// Predicts, prints the table and writes the picture.
+///
+/// # Errors
+/// If the weights cannot be had or the picture cannot be written.
+pub(crate) fn run(args: &DemoArgs) -> Result<()> {
+    let progress = Progress::new();
+    let file = ObservationFile::read(workspace::root().join(OBSERVATION))?;
+    let request = Request {
+        weights: &args.weights,
+        file: &file,
+        metadata: None,
+        data_config: None,
+        noise: Noise::Seed(0),
+        steps: None,
+    };
+    let prediction = predict::predict(&request, &progress)?;
+    drop(progress);
+    predict::print_head(&prediction);
+    predict::print_actions(&prediction.chunk);
+    predict::print_timings(&prediction);
+    let title = format!("{}: {}", prediction.data_config, file.instruction.as_deref().unwrap_or_default());
+    create_folder_of(&args.plot)?;
+    plot::write(&prediction.chunk, &title, &args.plot)?;
+    say!("\npicture: {}", args.plot.display());
+    if !args.once {
+        say!("the demo ends here: this version has no server to go on with");
+    }
+    Ok(())
+}
+
+fn create_folder_of(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) => std::fs::create_dir_all(folder).with_context(|| folder.display().to_string()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,148 @@
+//! One prediction: what is put together, in which order, and how long each part took.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use gr00t_host::action::ActionOptions;
+use gr00t_host::decode::Decoder;
+use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
+use gr00t_host::encode::{Encoded, Encoder, EncoderOptions};
+use gr00t_host::noise::Noise;
+use gr00t_host::observation::ObservationFile;
+use gr00t_host::{ActionChunk, ModelConfig, Weights};
+use reference::Reference;
+
+use crate::full_size;
+use crate::progress::{Progress, Watch};
+use crate::weights::{Loaded, WeightsArgs};
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// Weights and their config.
+    pub(crate) weights: &'a WeightsArgs,
+    /// The observation.
+    pub(crate) file: &'a ObservationFile,
+    /// Statistics that win over all others.
+    pub(crate) metadata: Option<&'a Path>,
+    /// Data config that wins over the observation's.
+    pub(crate) data_config: Option<&'a str>,
+    /// Initial noise.
+    pub(crate) noise: Noise,
+    /// Denoising steps, if not the model's own.
+    pub(crate) steps: Option<usize>,
+}
+
+/// The result, and all that a person wants to know of how it came about.
+#[derive(Debug)]
+pub(crate) struct Prediction {
+    /// Physical actions.
+    pub(crate) chunk: ActionChunk,
+    /// The model's inputs, prompt and warnings.
+    pub(crate) encoded: Encoded,
+    /// One line on the weights.
+    pub(crate) weights: String,
+    /// The data config's name.
+    pub(crate) data_config: String,
+    /// The embodiment's tag.
+    pub(crate) embodiment: String,
+    /// Where the statistics came from.
+    pub(crate) metadata: String,
+    /// Denoising steps.
+    pub(crate) steps: usize,
+    /// Part → wall time, in the order of the run.
+    pub(crate) times: Vec<(String, Duration)>,
+}
+
+/// Runs the whole path.
+///
+/// # Errors
+/// If weights, observation, statistics and data config do not fit together.
+pub(crate) fn predict(request: &Request<'_>, progress: &Progress) -> Result<Prediction> {
+    let start = Instant::now();
+    let loaded = request.weights.load(progress)?;
+    let mut times = vec![("open weights".to_string(), start.elapsed())];
+
+    let data_config = data_config(request)?;
+    let (metadata, metadata_from) = metadata(request, &loaded, &data_config)?;
+    let config = with_horizon(loaded.config, data_config.action_horizon)?;
+    let options = EncoderOptions::default();
+    let encoder = Encoder::new(&config, &data_config, &metadata, Arc::clone(&loaded.tokenizer), options)?;
+    let decoder = Decoder::new(&config, &data_config, &metadata, ActionOptions::default())?;
+    let mut reference = Reference::new(&config, Weights::new(loaded.source));
+    if let Some(steps) = request.steps {
+        reference = reference.with_denoising_steps(steps)?;
+    }
+
+    let start = Instant::now();
+    let observation = request.file.observation()?;
+    times.push(("decode images".into(), start.elapsed()));
+    let encoded = encoder.encode(&observation, &request.noise)?;
+    times.push(("preprocess images".into(), encoded.timings.images));
+    times.push(("tokenise".into(), encoded.timings.prompt));
+    times.push(("state and noise".into(), encoded.timings.state));
+
+    let _alone = full_size::alone(&config)?;
+    let mut no_stage = |_: &str, _: ndarray::ArrayView2<'_, f32>| ();
+    let mut watch = Watch::new(progress, &mut no_stage);
+    let action_pred = reference.predict(&encoded.inputs, &mut watch)?;
+    times.extend(watch.times.iter().map(|(part, time)| (part.name().to_string(), *time)));
+
+    let start = Instant::now();
+    let values: Vec<f32> = action_pred.iter().copied().collect();
+    let chunk = decoder.decode(&values)?;
+    times.push(("decode actions".into(), start.elapsed()));
+    Ok(Prediction {
+        chunk,
+        encoded,
+        weights: loaded.description,
+        embodiment: data_config.embodiment.name().to_string(),
+        data_config: data_config.name,
+        metadata: metadata_from,
+        steps: reference.denoising_steps(),
+        times,
+    })
+}
+
+/// The data config asked for, else the observation's own: a built-in name, or a TOML file beside the observation.
+fn data_config(request: &Request<'_>) -> Result<DataConfig> {
+    if let Some(name) = request.data_config {
+        return Ok(DataConfig::load(name)?);
+    }
+    let name = request
+        .file
+        .data_config
+        .as_deref()
+        .context("the observation names no data_config, and --data-config is not given")?;
+    let beside = request.file.resolve(Path::new(name));
+    Ok(if beside.is_file() { DataConfig::from_toml_file(beside)? } else { DataConfig::builtin(name)? })
+}
+
+/// Statistics: those asked for; else the checkpoint's, which it was trained with; else the observation's; else, for
+/// synthetic weights alone, the made-up ones.
+fn metadata(request: &Request<'_>, loaded: &Loaded, config: &DataConfig) -> Result<(Metadata, String)> {
+    if let Some(path) = request.metadata {
+        return Ok((Metadata::from_file(path)?, path.display().to_string()));
+    }
+    if let (Some(metadata), false) = (&loaded.metadata, loaded.is_synthetic) {
+        return Ok((metadata.clone(), "the checkpoint's".into()));
+    }
+    if let Some(name) = &request.file.metadata {
+        let path = request.file.resolve(name);
+        return Ok((Metadata::from_file(&path)?, format!("the observation's ({})", path.display())));
+    }
+    if loaded.is_synthetic {
+        return Ok((synthetic_metadata(config)?, "made up, for synthetic weights".into()));
+    }
+    anyhow::bail!(
+        "{} has no experiment_cfg/metadata.json: give statistics with --metadata",
+        loaded.description
+    )
+}
+
+/// The model's horizon is the data config's: upstream rebuilds its head for it, and no weight depends on it.
+fn with_horizon(config: ModelConfig, horizon: usize) -> Result<ModelConfig> {
+    if config.gr00t.action_horizon == horizon { Ok(config) } else { Ok(config.with_action_horizon(horizon)?) }
+}

@@ -1,0 +1,191 @@
+//! A case folder: the model's inputs and weights, and what NVIDIA's code gives for every stage.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use gr00t_host::checkpoint::{Procedural, TensorSource};
+use gr00t_host::{ModelConfig, ModelInputs, Weights};
+use reference::Reference;
+use serde::Deserialize;
+
+use super::end_to_end;
+use super::golden::Golden;
+use super::report::Row;
+use super::stages::StageJudge;
+use crate::full_size;
+use crate::progress::{Progress, Watch};
+
+/// The file that makes a folder a case.
+pub(super) const CASE_FILE: &str = "case.json";
+/// The observation that a case may have beside its inputs.
+const OBSERVATION_FILE: &str = "observation.json";
+
+/// `case.json`.
+#[derive(Debug, Deserialize)]
+struct CaseFile {
+    weights: CaseWeights,
+    /// `n1.5`, `mini`, or a `config.json`.
+    config: String,
+    eagle_config: Option<PathBuf>,
+    embodiment_id: usize,
+    views: usize,
+    golden: PathBuf,
+    observation: Option<PathBuf>,
+    /// Euler steps, where they are not the config's.
+    #[serde(alias = "steps", alias = "denoising_steps")]
+    num_inference_timesteps: Option<usize>,
+    #[serde(flatten)]
+    other: BTreeMap<String, serde_json::Value>,
+}
+
+/// Where a case's weights come from.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CaseWeights {
+    Procedural { seed: u64 },
+    File(PathBuf),
+}
+
+/// Runs the case in `dir` through the reference and judges every stage.
+///
+/// # Errors
+/// If the folder cannot be read as a case; what can be compared and differs is a failing row instead.
+pub(super) fn rows(dir: &Path, progress: &Progress) -> Result<Vec<Row>> {
+    let path = dir.join(CASE_FILE);
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let case: CaseFile = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let golden = Golden::read(&dir.join(&case.golden))?;
+    let (config, inputs) = inputs(&case, &golden, model_config(dir, &case)?)?;
+    let mut rows = notes(&case, &golden);
+
+    let steps = steps(&case, &golden, &config);
+    let reference =
+        Reference::new(&config, Weights::new(weights(dir, &case, &config)?)).with_denoising_steps(steps)?;
+
+    let beside = dir.join(OBSERVATION_FILE);
+    let observation = match &case.observation {
+        Some(file) => Some(dir.join(file)),
+        None => beside.is_file().then_some(beside),
+    };
+    let end_to_end = observation.map(|file| end_to_end::Check::read(&file, &config, &inputs)).transpose()?;
+    if let Some(check) = &end_to_end {
+        rows.extend(check.encode_rows(&inputs));
+    }
+
+    let _alone = full_size::alone(&config)?;
+    let mut judge = StageJudge::new(&golden);
+    let mut stage = |name: &str, tensor: ndarray::ArrayView2<'_, f32>| {
+        let values: Vec<f32> = tensor.iter().copied().collect();
+        judge.stage(name, tensor.ncols(), &values);
+    };
+    let action_pred = reference.predict(&inputs, &mut Watch::new(progress, &mut stage))?;
+    rows.extend(judge.finish());
+
+    if let Some(check) = end_to_end {
+        // The same inputs give the same output, so a second run is needed only where encoding went wrong.
+        let action_pred = if check.encodes_to(&inputs) {
+            action_pred
+        } else {
+            reference.predict(check.inputs(), &mut Watch::new(progress, &mut |_, _| ()))?
+        };
+        let values: Vec<f32> = action_pred.iter().copied().collect();
+        rows.extend(check.action_rows(&values));
+    }
+    Ok(rows)
+}
+
+fn model_config(dir: &Path, case: &CaseFile) -> Result<ModelConfig> {
+    let file = dir.join(&case.config);
+    if file.is_file() {
+        let eagle = case.eagle_config.as_ref().map(|f| dir.join(f));
+        return Ok(ModelConfig::from_files(file, eagle.as_deref())?);
+    }
+    if case.eagle_config.is_some() {
+        bail!("{}: no such file, which {CASE_FILE} names beside an eagle_config", file.display());
+    }
+    Ok(ModelConfig::preset(&case.config)?)
+}
+
+fn weights(dir: &Path, case: &CaseFile, config: &ModelConfig) -> Result<Arc<dyn TensorSource>> {
+    Ok(match &case.weights {
+        CaseWeights::Procedural { seed } => Arc::new(Procedural::new(config, *seed)),
+        CaseWeights::File(file) => crate::weights::open_of_case(&dir.join(file), config)?,
+    })
+}
+
+/// The golden file's inputs, and the config with the horizon that they have.
+fn inputs(case: &CaseFile, golden: &Golden, config: ModelConfig) -> Result<(ModelConfig, ModelInputs)> {
+    let (shape, pixels) = golden.f32("in.eagle_pixel_values")?;
+    let [views, _, _, _] = *shape else { bail!("in.eagle_pixel_values is {shape:?}, wanted [V, C, H, W]") };
+    if views != case.views {
+        bail!("in.eagle_pixel_values has {views} views, {CASE_FILE} says {}", case.views);
+    }
+    let (shape, ids) = golden.i64("in.eagle_input_ids")?;
+    if shape.first() != Some(&1) || shape.len() != 2 {
+        bail!("in.eagle_input_ids is {shape:?}, wanted [1, S]: only a batch of one is judged");
+    }
+    let (_, mask) = golden.i64("in.eagle_attention_mask")?;
+    if mask.len() != ids.len() || mask.iter().any(|&m| m != 1) {
+        bail!("in.eagle_attention_mask is not all ones of length {}", ids.len());
+    }
+    let input_ids = ids.iter().map(|&id| u32::try_from(id)).collect::<Result<_, _>>().context("token ids")?;
+    let (shape, state) = golden.f32("in.state")?;
+    if shape.iter().rev().skip(1).any(|&n| n != 1) {
+        bail!("in.state is {shape:?}, wanted [1, 1, dims]");
+    }
+    let (shape, noise) = golden.f32("in.noise")?;
+    let [1, horizon, _] = *shape else { bail!("in.noise is {shape:?}, wanted [1, H, action_dim]") };
+    let (_, embodiment) = golden.i64("in.embodiment_id")?;
+    if embodiment != [case.embodiment_id as i64] {
+        bail!("in.embodiment_id is {embodiment:?}, {CASE_FILE} says {}", case.embodiment_id);
+    }
+    let inputs = ModelInputs {
+        pixel_values: pixels.to_vec(),
+        views,
+        input_ids,
+        state: state.to_vec(),
+        noise: noise.to_vec(),
+        embodiment_id: case.embodiment_id,
+    };
+    let config =
+        if horizon == config.gr00t.action_horizon { config } else { config.with_action_horizon(horizon)? };
+    Ok((config, inputs))
+}
+
+/// Euler steps of the case: what it says, else what the golden file holds stages of, else the config's.
+fn steps(case: &CaseFile, golden: &Golden, config: &ModelConfig) -> usize {
+    let in_golden: BTreeSet<&str> = golden
+        .names()
+        .filter_map(|name| {
+            let stage = name.strip_prefix("out.step").or_else(|| name.strip_prefix("rows8.step"))?;
+            stage.split('.').next()
+        })
+        .collect();
+    match (case.num_inference_timesteps, in_golden.len()) {
+        (Some(steps), _) => steps,
+        (None, 0) => config.gr00t.action_head_cfg.num_inference_timesteps,
+        (None, count) => count,
+    }
+}
+
+/// What of the case and the golden file is not used.
+fn notes(case: &CaseFile, golden: &Golden) -> Vec<Row> {
+    const USED: [&str; 6] = [
+        "in.eagle_pixel_values",
+        "in.eagle_input_ids",
+        "in.eagle_attention_mask",
+        "in.state",
+        "in.noise",
+        "in.embodiment_id",
+    ];
+    /// Only for the processor that tiles images, which a 224 x 224 input never is.
+    const KNOWN_UNUSED: [&str; 1] = ["in.eagle_image_sizes"];
+    let unused = golden
+        .names()
+        .filter(|n| n.starts_with("in.") && !USED.contains(n) && !KNOWN_UNUSED.contains(n))
+        .map(|n| Row::info(n, "an input that the model does not read"));
+    let unknown = case.other.keys().map(|key| Row::info(key, format!("not read from {CASE_FILE}")));
+    unused.chain(unknown).collect()
+}

@@ -1,0 +1,93 @@
+//! `cargo xtask verify`: judges folders of NVIDIA's results, of the form of `golden/`, and any others like them.
+
+mod case;
+mod end_to_end;
+mod figures;
+mod golden;
+mod host;
+mod report;
+mod stages;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use self::report::{Kind, Report};
+use crate::progress::Progress;
+use crate::say::say;
+
+/// Arguments of `verify`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// Case folders (with a case.json) and folders in the layout of golden/host
+    #[arg(required = true)]
+    folders: Vec<PathBuf>,
+    /// Write all rows to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl VerifyArgs {
+    /// `folders`, and no JSON file.
+    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
+        Self { folders, json: None }
+    }
+}
+
+/// Whether `dir` has the form of a folder that can be judged.
+pub(crate) fn is_judged(dir: &Path) -> bool {
+    kind(dir).is_some()
+}
+
+fn kind(folder: &Path) -> Option<Kind> {
+    if folder.join(case::CASE_FILE).is_file() {
+        return Some(Kind::Case);
+    }
+    host::is_host_folder(folder).then_some(Kind::Host)
+}
+
+/// Judges every folder, prints its table, and fails if one of them does.
+///
+/// # Errors
+/// If a folder fails, cannot be judged, or the JSON file cannot be written.
+pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
+    let mut reports = Vec::new();
+    for folder in &args.folders {
+        if folder.is_file() {
+            // `golden/tiny/*` also names the notes beside the cases.
+            say!("{}\n  left out: a file, not a folder", folder.display());
+            continue;
+        }
+        let report = judge(folder);
+        say!("{}", report.table());
+        reports.push(report);
+    }
+    let failed = reports.iter().filter(|r| !r.passed()).count();
+    say!("{} of {} folders passed", reports.len() - failed, reports.len());
+    if let Some(path) = &args.json {
+        let text = serde_json::to_vec_pretty(&reports).context("report")?;
+        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    if reports.is_empty() {
+        bail!("no folder to judge");
+    }
+    if failed > 0 {
+        bail!("{failed} of {} folders failed", reports.len());
+    }
+    Ok(())
+}
+
+/// Judges one folder.
+fn judge(folder: &Path) -> Report {
+    let start = Instant::now();
+    let progress = Progress::new();
+    let kind = kind(folder);
+    let outcome = match kind {
+        Some(Kind::Case) => case::rows(folder, &progress),
+        Some(Kind::Host) => host::rows(folder),
+        None if !folder.exists() => Err(anyhow!("no such folder")),
+        None => Err(anyhow!("neither {} nor the files of golden/host are in it", case::CASE_FILE)),
+    };
+    Report::new(folder, kind, outcome, start.elapsed())
+}
