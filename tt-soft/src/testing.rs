@@ -3,12 +3,17 @@
 use crate::{Engine, Isa};
 use half::bf16;
 
-/// Runs a case at every level this CPU has with 1, 2 and 3 threads; results of one level must be the same bytes.
+/// Runs a case at every level this CPU has, and without a bf16 dot product, with 1, 2 and 3 threads; results of one level
+/// must be the same bytes for every number of threads.
 pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(case: impl Fn(&Engine) -> T) -> Vec<(Isa, T)> {
-    Isa::available()
-        .into_iter()
-        .map(|isa| {
-            let [one, two, three] = [1, 2, 3].map(|threads| case(&Engine::new(isa, threads).unwrap()));
+    let levels = Isa::available().into_iter().flat_map(|isa| [(isa, false), (isa, true)]);
+    levels
+        .filter(|&(isa, fp32)| !fp32 || isa == Isa::Avx512)
+        .map(|(isa, fp32)| {
+            let [one, two, three] = [1, 2, 3].map(|threads| {
+                let engine = Engine::new(isa, threads).unwrap();
+                case(&if fp32 { engine.with_fp32_products() } else { engine })
+            });
             assert!(one == two && two == three, "{isa}: results depend on the number of threads");
             (isa, one)
         })

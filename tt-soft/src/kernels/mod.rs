@@ -7,6 +7,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_expand;
 pub(crate) mod expand;
 pub(crate) mod lanes;
 pub(crate) mod math;
@@ -92,10 +94,17 @@ impl std::fmt::Debug for Kernels {
 impl Kernels {
     /// The table of a level. Callers have checked that the CPU has it ([`crate::Engine::new`]).
     pub(crate) fn of(isa: Isa) -> &'static Self {
+        #[cfg(target_arch = "x86_64")]
+        if isa >= Isa::Avx512 && avx512::bf16_dot_is_fast() {
+            return &AVX512_BF16;
+        }
+        Self::with_fp32_products(isa)
+    }
+
+    /// The table of a level without the bf16 dot product.
+    pub(crate) fn with_fp32_products(isa: Isa) -> &'static Self {
         debug_assert!(isa.is_available());
         match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Amx if avx512::bf16_dot_is_fast() => &AVX512_BF16,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Amx => &AVX512,
             #[cfg(target_arch = "x86_64")]
@@ -148,8 +157,20 @@ macro_rules! level {
     };
 }
 
+macro_rules! expansions {
+    ($module:ident) => {
+        expand::Expand {
+            bf16_to_f32: $module::bf16_f32,
+            bfp8_to_f32: $module::bfp8_f32,
+            bfp4_to_f32: $module::bfp4_f32,
+            bfp8_to_bf16: $module::bfp8_bf16,
+            bfp4_to_bf16: $module::bfp4_bf16,
+        }
+    };
+}
+
 macro_rules! table {
-    ($module:ident, $isa:expr, $tile_f32:expr, $tile_bf16:expr) => {
+    ($module:ident, $isa:expr, $tile_f32:expr, $tile_bf16:expr, $expand:expr) => {
         Kernels {
             isa: $isa,
             tile_f32: $tile_f32,
@@ -164,28 +185,33 @@ macro_rules! table {
             layer_norm: $module::layer_norm,
             rms_norm: $module::rms_norm,
             rotate: $module::rotate,
-            expand: expand::Expand {
-                bf16_to_f32: $module::bf16_f32,
-                bfp8_to_f32: $module::bfp8_f32,
-                bfp4_to_f32: $module::bfp4_f32,
-                bfp8_to_bf16: $module::bfp8_bf16,
-                bfp4_to_bf16: $module::bfp4_bf16,
-            },
+            expand: $expand,
         }
     };
 }
 
 level!(portable_lanes, fused: false, []);
-static PORTABLE: Kernels = table!(portable_lanes, Isa::Portable, portable::TILE, None);
+static PORTABLE: Kernels =
+    table!(portable_lanes, Isa::Portable, portable::TILE, None, expansions!(portable_lanes));
 
 #[cfg(target_arch = "x86_64")]
 level!(avx2_lanes, fused: true, [target_feature(enable = "avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Kernels = table!(avx2_lanes, Isa::Avx2, avx2::TILE, None);
+static AVX2: Kernels = table!(avx2_lanes, Isa::Avx2, avx2::TILE, None, expansions!(avx2_lanes));
 
 #[cfg(target_arch = "x86_64")]
 level!(avx512_lanes, fused: true, [target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-static AVX512: Kernels = table!(avx512_lanes, Isa::Avx512, avx512::TILE, None);
+static AVX512: Kernels = table!(avx512_lanes, Isa::Avx512, avx512::TILE, None, expansions!(avx512_lanes));
 #[cfg(target_arch = "x86_64")]
-static AVX512_BF16: Kernels = table!(avx512_lanes, Isa::Avx512, avx512::TILE, Some(avx512::TILE_BF16));
+static AVX512_BF16: Kernels = table!(
+    avx512_lanes,
+    Isa::Avx512,
+    avx512::TILE,
+    Some(avx512::TILE_BF16),
+    expand::Expand {
+        bfp8_to_bf16: avx512_expand::bfp8_to_bf16,
+        bfp4_to_bf16: avx512_expand::bfp4_to_bf16,
+        ..expansions!(avx512_lanes)
+    }
+);

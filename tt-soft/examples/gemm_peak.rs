@@ -1,0 +1,133 @@
+//! Speed of `linear` beside the multiply-add peak of the CPU, measured in the same run.
+//!
+//! `cargo run --release -p tt-soft --example gemm_peak [isa …] [fp32]`: for each level (`fp32`: without `vdpbf16ps`), 1 and 2 threads, the shapes of the model's
+//! stages; the best of several runs, with warm weights. Time is CPU time per thread, so that other work on the machine
+//! disturbs it little; the waiting of an idle thread counts for its first microseconds only.
+
+use std::hint::black_box;
+use tt_soft::{Engine, Epilogue, Isa, PackedWeight, View, ViewMut, WeightFormat, WeightOrder, linear};
+
+/// M, K, N.
+const SHAPES: [[usize; 3]; 5] =
+    [[256, 1152, 1152], [256, 4304, 1152], [296, 2048, 6144], [49, 1536, 6144], [1, 2048, 6144]];
+const RUNS: usize = 7;
+
+fn main() -> Result<(), tt_soft::Error> {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| a != "fp32").collect();
+    let fp32 = std::env::args().any(|a| a == "fp32");
+    let levels =
+        Isa::available().into_iter().filter(|isa| asked.is_empty() || asked.iter().any(|a| a == isa.name()));
+    for isa in levels {
+        for threads in [1, 2] {
+            let mut engine = Engine::new(isa, threads)?;
+            if fp32 {
+                engine = engine.with_fp32_products();
+            }
+            let peak = peak_gflops(&engine)?;
+            println!("{isa} {threads} thread(s): FMA peak {peak:.0} GF/s");
+            for shape in SHAPES {
+                for format in [WeightFormat::Bf16, WeightFormat::Bfp8B] {
+                    let speed = linear_gflops(&engine, shape, format)?;
+                    let peak = peak.max(peak_gflops(&engine)?);
+                    println!(
+                        "  {shape:?} {:10} {speed:7.1} GF/s  {:5.1} %",
+                        format.name(),
+                        100.0 * speed / peak
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn linear_gflops(
+    engine: &Engine,
+    [m, k, n]: [usize; 3],
+    format: WeightFormat,
+) -> Result<f64, tt_soft::Error> {
+    let values = |len: usize| (0..len).map(|i| (i * 7919 % 1013) as f32 / 1013.0 - 0.5).collect::<Vec<_>>();
+    let (w, x) = (values(n * k), values(m * k).into_iter().map(half::bf16::from_f32).collect::<Vec<_>>());
+    let source = View::contiguous(&w, [1, 1, n, k])?;
+    let weight = PackedWeight::pack(engine, &[source], WeightOrder::OutIn, format)?;
+    let mut out = vec![half::bf16::ZERO; m * n];
+    let x = View::contiguous(&x, [1, 1, m, k])?;
+    let mut best = f64::INFINITY;
+    for _ in 0..RUNS {
+        let start = cpu_seconds();
+        let mut view = ViewMut::contiguous(&mut out, [1, 1, m, n])?;
+        linear(engine, &x, &weight, &Epilogue::default(), &mut view)?;
+        best = best.min(cpu_seconds() - start);
+    }
+    black_box(out);
+    Ok(2e-9 * (m * k * n * engine.threads()) as f64 / best)
+}
+
+/// fp32 FMA on registers of the widest kind of the level, on all threads.
+fn peak_gflops(engine: &Engine) -> Result<f64, tt_soft::Error> {
+    const STEPS: usize = 1_000_000;
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let start = cpu_seconds();
+        engine.team().run(&|_, _| {
+            black_box(fma_steps(engine.isa(), STEPS));
+        })?;
+        best = best.min(cpu_seconds() - start);
+    }
+    let lanes = if engine.isa() >= Isa::Avx512 { 16 } else { 8 };
+    Ok(1e-9 * (STEPS * CHAINS * lanes * 2 * engine.threads() * engine.threads()) as f64 / best)
+}
+
+/// CPU time of all threads of the process.
+fn cpu_seconds() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Independent sums: enough to hide an FMA's latency.
+const CHAINS: usize = 12;
+
+#[cfg(target_arch = "x86_64")]
+fn fma_steps(isa: Isa, steps: usize) -> f32 {
+    use std::arch::x86_64::{
+        _mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps, _mm512_cvtss_f32, _mm512_fmadd_ps, _mm512_set1_ps,
+    };
+    #[target_feature(enable = "avx2,fma")]
+    fn narrow(steps: usize) -> f32 {
+        let (x, y) = (_mm256_set1_ps(black_box(0.5)), _mm256_set1_ps(black_box(0.25)));
+        let mut sums = [x; CHAINS];
+        for _ in 0..steps {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(x, y, *sum);
+            }
+        }
+        sums.into_iter().map(|sum| _mm256_cvtss_f32(sum)).sum()
+    }
+    #[target_feature(enable = "avx512f")]
+    fn wide(steps: usize) -> f32 {
+        let (x, y) = (_mm512_set1_ps(black_box(0.5)), _mm512_set1_ps(black_box(0.25)));
+        let mut sums = [x; CHAINS];
+        for _ in 0..steps {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(x, y, *sum);
+            }
+        }
+        sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
+    }
+    if isa >= Isa::Avx512 {
+        // SAFETY: the engine has checked that the CPU has the level.
+        unsafe { wide(steps) }
+    } else if Isa::Avx2.is_available() {
+        // SAFETY: just checked.
+        unsafe { narrow(steps) }
+    } else {
+        0.0
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fma_steps(_: Isa, _: usize) -> f32 {
+    0.0
+}
