@@ -57,6 +57,13 @@ impl Engine {
         self
     }
 
+    /// The same engine with another table.
+    #[cfg(test)]
+    pub(crate) fn with_kernels(mut self, kernels: &'static Kernels) -> Self {
+        self.kernels = kernels;
+        self
+    }
+
     /// The instruction set level.
     #[must_use]
     pub fn isa(&self) -> Isa {

@@ -49,6 +49,9 @@ impl Isa {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => Self::Avx512.is_available() && crate::kernels::amx::is_available(),
+            #[cfg(not(target_arch = "x86_64"))]
             _ => false,
         }
     }

@@ -1,21 +1,28 @@
 //! What the kernel tests share: engines of every level, reproducible values, comparison with f64.
 
+use crate::kernels::ROW_MAJOR;
 use crate::{Engine, Isa};
 use half::bf16;
 
-/// Runs a case at every level this CPU has, and without a bf16 dot product, with 1, 2 and 3 threads; results of one level
-/// must be the same bytes for every number of threads.
-pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(case: impl Fn(&Engine) -> T) -> Vec<(Isa, T)> {
-    let levels = Isa::available().into_iter().flat_map(|isa| [(isa, false), (isa, true)]);
+/// Runs a case with 1, 2 and 3 threads at every level this CPU has, without a bf16 dot product where it has one, and with
+/// a tile of AMX's kind; the results must be the same bytes for every number of threads.
+pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(
+    case: impl Fn(&Engine) -> T,
+) -> Vec<(String, T)> {
+    type Change = fn(Engine) -> Engine;
+    let mut levels: Vec<(String, Isa, Change)> =
+        Isa::available().into_iter().map(|isa| (isa.to_string(), isa, (|e| e) as Change)).collect();
+    levels.push(("row-major A".to_owned(), Isa::Portable, |e| e.with_kernels(&ROW_MAJOR)));
+    if Isa::Avx512.is_available() {
+        levels.push(("avx512 in fp32".to_owned(), Isa::Avx512, Engine::with_fp32_products));
+    }
     levels
-        .filter(|&(isa, fp32)| !fp32 || isa == Isa::Avx512)
-        .map(|(isa, fp32)| {
-            let [one, two, three] = [1, 2, 3].map(|threads| {
-                let engine = Engine::new(isa, threads).unwrap();
-                case(&if fp32 { engine.with_fp32_products() } else { engine })
-            });
-            assert!(one == two && two == three, "{isa}: results depend on the number of threads");
-            (isa, one)
+        .into_iter()
+        .map(|(name, isa, change)| {
+            let [one, two, three] =
+                [1, 2, 3].map(|threads| case(&change(Engine::new(isa, threads).unwrap())));
+            assert!(one == two && two == three, "{name}: results depend on the number of threads");
+            (name, one)
         })
         .collect()
 }

@@ -4,6 +4,8 @@
 //! features) and in `portable`, `avx2`, `avx512` (the matmul tile, by hand). Callers pick a table once, by [`Isa`].
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod amx;
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -13,6 +15,8 @@ pub(crate) mod expand;
 pub(crate) mod lanes;
 pub(crate) mod math;
 mod portable;
+#[cfg(test)]
+mod tile_model;
 
 use crate::activation::Activation;
 use crate::eltwise::{Binary, Unary};
@@ -21,6 +25,9 @@ use half::bf16;
 
 /// Columns of a matmul panel: two AVX-512 registers, one row of a 32x32 tile.
 pub(crate) const PANEL: usize = 32;
+
+/// Words of K that a kernel with a row-major A takes at a time.
+pub(crate) const WORD_STEP: usize = 16;
 
 /// A block of a matmul: `c[r][n] (+)= sum over w of a[w * lda + r] * b[w * PANEL + n]`, n < PANEL.
 ///
@@ -46,6 +53,8 @@ pub(crate) struct Tile {
 #[derive(Clone, Copy)]
 pub(crate) struct TileKernel {
     pub max_rows: usize,
+    /// A is `a[r * lda + w]` rather than `a[w * lda + r]`, `words` a multiple of [`WORD_STEP`] and `ldc` PANEL.
+    pub row_major_a: bool,
     /// # Safety
     /// `1 <= rows <= max_rows`; `a`, `b` and `c` reach every element that the formula of [`Tile`] names, `c` exclusively;
     /// the CPU has the level of the table that the kernel came from.
@@ -95,8 +104,10 @@ impl Kernels {
     /// The table of a level. Callers have checked that the CPU has it ([`crate::Engine::new`]).
     pub(crate) fn of(isa: Isa) -> &'static Self {
         #[cfg(target_arch = "x86_64")]
-        if isa >= Isa::Avx512 && avx512::bf16_dot_is_fast() {
-            return &AVX512_BF16;
+        match isa {
+            Isa::Amx => return &AMX,
+            Isa::Avx512 if avx512::bf16_dot_is_fast() => return &AVX512_BF16,
+            _ => {}
         }
         Self::with_fp32_products(isa)
     }
@@ -136,7 +147,7 @@ macro_rules! instance {
 macro_rules! level {
     ($module:ident, fused: $fused:literal, $features:tt) => {
         mod $module {
-            use super::{Activation, Binary, NormRow, PANEL, Unary, bf16, expand, lanes};
+            use super::{Activation, Binary, NormRow, PANEL, Unary, bf16, lanes};
 
             instance!($features widen => lanes::widen, (x: &[bf16], out: &mut [f32]));
             instance!($features narrow => lanes::narrow, (x: &[f32], out: &mut [bf16]));
@@ -148,23 +159,28 @@ macro_rules! level {
             instance!($features layer_norm => lanes::layer_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
             instance!($features rms_norm => lanes::rms_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
             instance!($features rotate => lanes::rotate, (a: &mut [f32], b: &mut [f32], tables: [&[f32]; 4]));
+        }
+    };
+}
+
+/// Instances of the plain Rust expansions at one level.
+macro_rules! expansions {
+    ($module:ident, $features:tt) => {
+        mod $module {
+            use super::expand;
+
             instance!($features bf16_f32 => expand::bf16_to_f32, (x: &[u32], out: &mut [f32]));
             instance!($features bfp8_f32 => expand::bfp8_to_f32, (x: &[u16], e: &[[u8; 2]], out: &mut [f32]));
             instance!($features bfp4_f32 => expand::bfp4_to_f32, (x: &[u8], e: &[[u8; 2]], out: &mut [f32]));
             instance!($features bfp8_bf16 => expand::bfp8_to_bf16, (x: &[u16], e: &[[u8; 2]], out: &mut [u32]));
             instance!($features bfp4_bf16 => expand::bfp4_to_bf16, (x: &[u8], e: &[[u8; 2]], out: &mut [u32]));
-        }
-    };
-}
-
-macro_rules! expansions {
-    ($module:ident) => {
-        expand::Expand {
-            bf16_to_f32: $module::bf16_f32,
-            bfp8_to_f32: $module::bfp8_f32,
-            bfp4_to_f32: $module::bfp4_f32,
-            bfp8_to_bf16: $module::bfp8_bf16,
-            bfp4_to_bf16: $module::bfp4_bf16,
+            pub(super) const EXPAND: expand::Expand = expand::Expand {
+                bf16_to_f32: bf16_f32,
+                bfp8_to_f32: bfp8_f32,
+                bfp4_to_f32: bfp4_f32,
+                bfp8_to_bf16: bfp8_bf16,
+                bfp4_to_bf16: bfp4_bf16,
+            };
         }
     };
 }
@@ -191,27 +207,29 @@ macro_rules! table {
 }
 
 level!(portable_lanes, fused: false, []);
+expansions!(portable_expand, []);
 static PORTABLE: Kernels =
-    table!(portable_lanes, Isa::Portable, portable::TILE, None, expansions!(portable_lanes));
+    table!(portable_lanes, Isa::Portable, portable::TILE, None, portable_expand::EXPAND);
 
 #[cfg(target_arch = "x86_64")]
 level!(avx2_lanes, fused: true, [target_feature(enable = "avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Kernels = table!(avx2_lanes, Isa::Avx2, avx2::TILE, None, expansions!(avx2_lanes));
+expansions!(avx2_expand, [target_feature(enable = "avx2,fma")]);
+#[cfg(target_arch = "x86_64")]
+static AVX2: Kernels = table!(avx2_lanes, Isa::Avx2, avx2::TILE, None, avx2_expand::EXPAND);
 
 #[cfg(target_arch = "x86_64")]
 level!(avx512_lanes, fused: true, [target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-static AVX512: Kernels = table!(avx512_lanes, Isa::Avx512, avx512::TILE, None, expansions!(avx512_lanes));
+static AVX512: Kernels = table!(avx512_lanes, Isa::Avx512, avx512::TILE, None, avx512_expand::EXPAND);
 #[cfg(target_arch = "x86_64")]
-static AVX512_BF16: Kernels = table!(
-    avx512_lanes,
-    Isa::Avx512,
-    avx512::TILE,
-    Some(avx512::TILE_BF16),
-    expand::Expand {
-        bfp8_to_bf16: avx512_expand::bfp8_to_bf16,
-        bfp4_to_bf16: avx512_expand::bfp4_to_bf16,
-        ..expansions!(avx512_lanes)
-    }
-);
+static AVX512_BF16: Kernels =
+    table!(avx512_lanes, Isa::Avx512, avx512::TILE, Some(avx512::TILE_BF16), avx512_expand::EXPAND);
+
+#[cfg(target_arch = "x86_64")]
+static AMX: Kernels = table!(avx512_lanes, Isa::Amx, avx512::TILE, Some(amx::TILE), avx512_expand::EXPAND);
+
+/// The portable level with a kernel that wants A row-major, as AMX does.
+#[cfg(test)]
+pub(crate) static ROW_MAJOR: Kernels =
+    table!(portable_lanes, Isa::Portable, portable::TILE, Some(tile_model::TILE), portable_expand::EXPAND);

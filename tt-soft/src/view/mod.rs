@@ -1,5 +1,12 @@
 //! Views: what kernels read and write. A slice of elements with a shape and strides of four dimensions.
 
+mod geometry;
+mod raw;
+
+pub(crate) use geometry::Geometry;
+pub use geometry::row_major;
+pub(crate) use raw::{RawView, RawViewMut};
+
 use crate::error::{Error, Result};
 use half::bf16;
 
@@ -124,132 +131,6 @@ macro_rules! elements {
     };
 }
 elements!(F32 f32, Bf16 bf16, U32 u32, I32 i32);
-
-/// Strides, in elements, of a row-major buffer of this shape.
-#[must_use]
-pub fn row_major(shape: [usize; 4]) -> [usize; 4] {
-    let mut strides = [1usize; 4];
-    for dim in (0..3).rev() {
-        strides[dim] = strides[dim + 1].saturating_mul(shape[dim + 1].max(1));
-    }
-    strides
-}
-
-/// Shape and strides; the part that both kinds of view share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Geometry {
-    pub shape: [usize; 4],
-    pub strides: [usize; 4],
-}
-
-impl Geometry {
-    /// Number of logical elements.
-    pub(crate) fn len(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// Checks that every element lies within a buffer of `len` elements.
-    fn check(self, len: usize) -> Result<Self> {
-        let error = Error::OutOfBounds { shape: self.shape, strides: self.strides, len };
-        if self.shape.contains(&0) {
-            return Ok(self);
-        }
-        let mut end = 1usize;
-        let mut count = 1usize;
-        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
-            let reach = (size - 1).checked_mul(stride).and_then(|r| end.checked_add(r));
-            let (Some(reach), Some(total)) = (reach, count.checked_mul(size)) else { return Err(error) };
-            (end, count) = (reach, total);
-        }
-        if end > len { Err(error) } else { Ok(self) }
-    }
-
-    /// Checks that no two indices share an element.
-    fn check_distinct(self) -> Result<Self> {
-        let mut dims: [(usize, usize); 4] = std::array::from_fn(|d| (self.strides[d], self.shape[d]));
-        dims.sort_unstable();
-        let mut extent = 1;
-        for (stride, size) in dims.into_iter().filter(|&(_, size)| size > 1) {
-            if stride < extent {
-                return Err(Error::Overlap { shape: self.shape, strides: self.strides });
-            }
-            extent += (size - 1) * stride;
-        }
-        Ok(self)
-    }
-
-    fn slice(mut self, dim: usize, start: usize, len: usize) -> Result<(Self, usize)> {
-        let size = self.shape.get(dim).copied().unwrap_or(0);
-        if start.checked_add(len).is_none_or(|end| end > size) {
-            return Err(Error::Shape {
-                op: "slice",
-                what: "start and length",
-                got: vec![start, len],
-                wanted: vec![dim, size],
-            });
-        }
-        self.shape[dim] = len;
-        let offset = if self.shape.contains(&0) { 0 } else { start * self.strides[dim] };
-        Ok((self, offset))
-    }
-
-    fn permute(self, order: [usize; 4]) -> Result<Self> {
-        let mut sorted = order;
-        sorted.sort_unstable();
-        if sorted != [0, 1, 2, 3] {
-            return Err(Error::Shape {
-                op: "permute",
-                what: "order",
-                got: order.into(),
-                wanted: vec![0, 1, 2, 3],
-            });
-        }
-        Ok(Self { shape: order.map(|d| self.shape[d]), strides: order.map(|d| self.strides[d]) })
-    }
-
-    pub(crate) fn reshape(self, shape: [usize; 4]) -> Result<Self> {
-        let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
-        if count != Some(self.len()) {
-            return Err(Error::Shape {
-                op: "reshape",
-                what: "view",
-                got: shape.into(),
-                wanted: self.shape.into(),
-            });
-        }
-        if count == Some(0) {
-            return Ok(Self { shape, strides: row_major(shape) });
-        }
-        // Runs of old dimensions that lie in memory like one dimension, innermost first.
-        let mut runs: Vec<(usize, usize)> = Vec::with_capacity(4);
-        for dim in (0..4).rev().filter(|&d| self.shape[d] > 1) {
-            match runs.last_mut() {
-                Some((size, stride)) if *size * *stride == self.strides[dim] => *size *= self.shape[dim],
-                _ => runs.push((self.shape[dim], self.strides[dim])),
-            }
-        }
-        let mut strides = [1; 4];
-        let mut runs = runs.into_iter();
-        let (mut left, mut next) = runs.next().unwrap_or((1, 1));
-        for dim in (0..4).rev() {
-            if shape[dim] == 1 {
-                strides[dim] = next;
-                continue;
-            }
-            if left == 1 {
-                (left, next) = runs.next().unwrap_or((1, 1));
-            }
-            if left % shape[dim] != 0 {
-                let wanted = "a layout in which the new shape is a view";
-                return Err(Error::Layout { op: "reshape", what: "view", got: self.strides, wanted });
-            }
-            strides[dim] = next;
-            left /= shape[dim];
-            next *= shape[dim];
-        }
-        Ok(Self { shape, strides })
-    }
-}
 
 /// A view to read: elements, shape and strides (in elements). Leading dimensions are 1 where there are fewer than four.
 #[derive(Debug, Clone, Copy)]
@@ -421,58 +302,5 @@ macro_rules! geometry_methods {
 }
 geometry_methods!(View, ViewMut);
 
-/// A view without its lifetime, to carry into the closures of a kernel.
-#[derive(Clone, Copy)]
-pub(crate) struct RawView {
-    pub ptr: *const u8,
-    pub dtype: Dtype,
-    pub geometry: Geometry,
-}
-
-/// A mutable view without its lifetime.
-#[derive(Clone, Copy)]
-pub(crate) struct RawViewMut {
-    pub ptr: *mut u8,
-    pub dtype: Dtype,
-    pub geometry: Geometry,
-}
-
-impl RawView {
-    /// Address of element `at` of the buffer.
-    ///
-    /// # Safety
-    /// `T` is the type of `dtype` or plain data of its size; the element is inside the buffer.
-    pub(crate) unsafe fn element<T>(&self, at: usize) -> *const T {
-        // A buffer of elements of this dtype is aligned for them.
-        #[allow(clippy::cast_ptr_alignment)]
-        let start = self.ptr.cast::<T>();
-        // SAFETY: the caller's promise.
-        unsafe { start.add(at) }
-    }
-}
-
-impl RawViewMut {
-    /// As [`RawView::element`].
-    ///
-    /// # Safety
-    /// As [`RawView::element`].
-    pub(crate) unsafe fn element<T>(&self, at: usize) -> *mut T {
-        #[allow(clippy::cast_ptr_alignment)]
-        let start = self.ptr.cast::<T>();
-        // SAFETY: the caller's promise.
-        unsafe { start.add(at) }
-    }
-}
-
-// SAFETY: plain shared reads; the view that it was made from outlives the kernel call.
-unsafe impl Send for RawView {}
-// SAFETY: as above.
-unsafe impl Sync for RawView {}
-// SAFETY: members of a team write disjoint elements; each kernel says how it splits them.
-unsafe impl Send for RawViewMut {}
-// SAFETY: as above.
-unsafe impl Sync for RawViewMut {}
-
 #[cfg(test)]
-#[path = "view_tests.rs"]
 mod tests;
