@@ -10,7 +10,7 @@ use crate::weights::WeightsArgs;
 /// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArgs {
-    /// synthetic[:SEED], a folder, a safetensors file, or a repository owner/name[@revision]
+    /// synthetic or synthetic:SEED, a folder, a safetensors file, or a repository owner/name@revision
     weights: String,
     /// Model sizes, mini or n1.5, where the weights do not bring their own config.json
     #[arg(long, value_name = "CONFIG")]

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 /// Options of every command that loads weights.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WeightsArgs {
-    /// synthetic[:SEED], a folder, a safetensors file, or a repository owner/name[@revision]
+    /// synthetic or synthetic:SEED, a folder, a safetensors file, or a repository owner/name@revision
     #[arg(long, value_name = "WEIGHTS", default_value = "synthetic")]
     pub(crate) weights: String,
     /// Model sizes, mini or n1.5, where the weights do not bring their own config.json; mini by default

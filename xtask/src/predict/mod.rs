@@ -35,7 +35,7 @@ pub(crate) struct PredictArgs {
     /// Seed of the initial noise, drawn as torch.randn does
     #[arg(long, default_value_t = 0, conflicts_with = "noise")]
     seed: u64,
-    /// JSON file with the initial noise, [[…] x action_dim] x horizon
+    /// JSON file with the initial noise: horizon rows of action_dim numbers
     #[arg(long, value_name = "FILE")]
     noise: Option<PathBuf>,
     /// Denoising steps; the model's own number by default
