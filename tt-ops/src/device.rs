@@ -84,6 +84,15 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// Bytes that a packed weight takes on the device.
     fn packed_bytes(&self, packed: &Self::Packed) -> usize;
 
+    /// Names the order in which this device packs weights, with its version: part of the key of a cache.
+    fn packed_format(&self) -> &'static str;
+
+    /// A packed weight as bytes for a cache on disk.
+    fn packed_to_bytes(&self, packed: &Self::Packed) -> Result<Vec<u8>>;
+
+    /// A packed weight from [`packed_to_bytes`](Self::packed_to_bytes). Sizes are checked, contents are not: a cache keeps a checksum.
+    fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<Self::Packed>;
+
     /// Runs `op`, or records it while a trace is being captured. `outputs` is what the op's inference gave.
     fn dispatch(
         &self,

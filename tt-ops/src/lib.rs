@@ -31,8 +31,10 @@
 #![forbid(unsafe_code)]
 
 mod captured;
+pub mod codec;
 mod compute;
 mod device;
+pub mod diff;
 mod dtype;
 mod error;
 mod layout;

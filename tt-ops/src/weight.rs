@@ -103,6 +103,24 @@ impl<D: Device> Weight<D> {
         Ok(Self { device: device.clone(), packed, spec })
     }
 
+    /// The packed values as bytes for a cache on disk; [`Device::packed_format`] belongs into its key.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.device.packed_to_bytes(&self.packed)
+    }
+
+    /// A weight from [`to_bytes`](Self::to_bytes) of a weight with the same spec. Sizes are checked, contents are not: a cache
+    /// keeps a checksum.
+    ///
+    /// # Errors
+    /// Bytes of another format, version or size.
+    pub fn from_bytes(device: &D, spec: WeightSpec, bytes: &[u8]) -> Result<Self> {
+        let packed = device.packed_from_bytes(&spec, bytes)?;
+        Ok(Self { device: device.clone(), packed, spec })
+    }
+
     /// Extents, data type, order.
     pub fn spec(&self) -> &WeightSpec {
         &self.spec

@@ -50,8 +50,8 @@ pub fn sdpa(
         Some(mask) => {
             let wanted = [batch, heads, queries, keys];
             let shared = mask.shape()[2] == 1 || mask.strides()[2] == 0;
-            let got = mask.shape().into();
-            let error = || Error::Shape { op: OP, what: "mask", got, wanted: wanted.into() };
+            let error =
+                || Error::Shape { op: OP, what: "mask", got: mask.shape().into(), wanted: wanted.into() };
             Some(Mask { view: mask.broadcast(wanted).map_err(|_| error())?.raw(), shared })
         }
         None => None,

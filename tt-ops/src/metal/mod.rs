@@ -98,6 +98,18 @@ impl Device for Metal {
         match *self {}
     }
 
+    fn packed_format(&self) -> &'static str {
+        match *self {}
+    }
+
+    fn packed_to_bytes(&self, _: &Infallible) -> Result<Vec<u8>> {
+        match *self {}
+    }
+
+    fn packed_from_bytes(&self, _: &WeightSpec, _: &[u8]) -> Result<Infallible> {
+        match *self {}
+    }
+
     fn dispatch(&self, _: &Op, _: &[Input<'_, Self>], _: &[TensorSpec]) -> Result<Vec<Infallible>> {
         match *self {}
     }

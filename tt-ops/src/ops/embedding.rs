@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 /// Rows of `weight [vocabulary, n]` by `ids [b, s]` or `[s]` → `[b, s, n]` or `[s, n]` (`ttnn.embedding`). Both row-major; the
 /// result is in tiles.
 ///
-/// An id past the vocabulary gives a row of zeros, as far as the device can tell.
+/// The software device refuses an id past the vocabulary.
 ///
 /// # Errors
 /// Extents, data types or layouts that do not fit.

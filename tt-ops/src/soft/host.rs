@@ -13,6 +13,7 @@ use crate::error::{Result, TtError};
 use crate::spec::{TensorSpec, WeightOrder, WeightSpec};
 
 const WRITE: &str = "copy_host_to_device_tensor";
+const PACK: &str = "pack";
 
 pub(super) fn upload(shared: &Shared, spec: &TensorSpec, data: HostSlice<'_>) -> Result<SoftBuffer> {
     let mut state = shared.lock_outside_capture("making a tensor")?;
@@ -94,17 +95,8 @@ pub(super) fn block_format(dtype: DataType) -> Option<tt_soft::block_float::Bloc
 }
 
 pub(super) fn pack(shared: &Shared, spec: &WeightSpec, parts: &[HostSlice<'_>]) -> Result<SoftWeight> {
-    const OP: &str = "pack";
     let _state = shared.lock_outside_capture("packing a weight")?;
-    let format = match spec.dtype {
-        DataType::Float32 => WeightFormat::F32,
-        DataType::Bfloat16 => WeightFormat::Bf16,
-        DataType::Bfloat8B => WeightFormat::Bfp8B,
-        DataType::Bfloat4B => WeightFormat::Bfp4B,
-        DataType::Uint32 | DataType::Int32 => {
-            return Err(TtError::dtype(OP, spec.dtype.to_string(), "a float type"));
-        }
-    };
+    let format = weight_format(spec)?;
     let order = match spec.order {
         WeightOrder::OutIn => tt_soft::WeightOrder::OutIn,
         WeightOrder::InOut => tt_soft::WeightOrder::InOut,
@@ -120,9 +112,31 @@ pub(super) fn pack(shared: &Shared, spec: &WeightSpec, parts: &[HostSlice<'_>]) 
                 HostSlice::U32(v) => View::contiguous(v, shape),
                 HostSlice::I32(v) => View::contiguous(v, shape),
             }
-            .map_err(kernel_error(OP))
+            .map_err(kernel_error(PACK))
         })
         .collect::<Result<_>>()?;
-    let packed = PackedWeight::pack(&shared.engine, &views, order, format).map_err(kernel_error(OP))?;
+    let packed = PackedWeight::pack(&shared.engine, &views, order, format).map_err(kernel_error(PACK))?;
     Ok(SoftWeight { packed: Arc::new(packed) })
+}
+
+pub(super) fn unpack(shared: &Shared, spec: &WeightSpec, bytes: &[u8]) -> Result<SoftWeight> {
+    let _state = shared.lock_outside_capture("loading a weight")?;
+    let packed = PackedWeight::from_bytes(bytes).map_err(kernel_error(PACK))?;
+    if (packed.k(), packed.n(), packed.format()) != (spec.k, spec.n, weight_format(spec)?) {
+        let got = format!("{} [{}, {}]", packed.format().name(), packed.k(), packed.n());
+        return Err(TtError::shape(PACK, got, spec.to_string()));
+    }
+    Ok(SoftWeight { packed: Arc::new(packed) })
+}
+
+fn weight_format(spec: &WeightSpec) -> Result<WeightFormat> {
+    match spec.dtype {
+        DataType::Float32 => Ok(WeightFormat::F32),
+        DataType::Bfloat16 => Ok(WeightFormat::Bf16),
+        DataType::Bfloat8B => Ok(WeightFormat::Bfp8B),
+        DataType::Bfloat4B => Ok(WeightFormat::Bfp4B),
+        DataType::Uint32 | DataType::Int32 => {
+            Err(TtError::dtype(PACK, spec.dtype.to_string(), "a float type"))
+        }
+    }
 }

@@ -101,6 +101,9 @@ pub struct MemoryBytes {
     pub arena: usize,
 }
 
+/// One order serves all instruction set levels; see [`tt_soft::pack`].
+const PACKED_FORMAT: &str = "soft-panels-1";
+
 /// A weight packed for the software device.
 #[derive(Debug, Clone)]
 pub struct SoftWeight {
@@ -176,6 +179,18 @@ impl Device for Soft {
 
     fn packed_bytes(&self, packed: &SoftWeight) -> usize {
         packed.packed.bytes()
+    }
+
+    fn packed_format(&self) -> &'static str {
+        PACKED_FORMAT
+    }
+
+    fn packed_to_bytes(&self, packed: &SoftWeight) -> Result<Vec<u8>> {
+        Ok(packed.packed.to_bytes())
+    }
+
+    fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<SoftWeight> {
+        host::unpack(&self.shared, spec, bytes)
     }
 
     fn dispatch(

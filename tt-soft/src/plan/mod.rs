@@ -31,3 +31,6 @@ pub use operand::{Arrangement, BufferId, GUARD_ROWS, Operand, ROW_ALIGNMENT};
 pub use recording::{Call, PlanOptions, Recording, Step};
 pub use run::{Plan, poison_padding, run_step};
 pub use transfer::{copy_from_host, copy_to_host};
+
+#[cfg(test)]
+mod tests;
