@@ -8,6 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::expand::{BFP4_SCALES, BFP8_SCALES};
+use crate::kernels::quantize;
 use crate::tile::{FACE, TILE, TILE_ELEMENTS, tile_offset};
 
 /// The block formats.
@@ -77,27 +78,12 @@ impl BlockFormat {
 /// Quantises a group: the shared exponent and, per element, sign (in the bit above) and magnitude.
 #[must_use]
 pub fn quantize_group(format: BlockFormat, values: &[f32; GROUP]) -> (u8, [u8; GROUP]) {
-    let exponent_of = |v: &f32| (v.to_bits() >> 23) & 0xff;
-    let shared = values.iter().map(exponent_of).max().unwrap_or(0);
-    let bits = format.magnitude_bits();
-    let drop = SIGNIFICAND - bits;
-    let elements = values.map(|v| {
-        let exponent = exponent_of(&v);
-        if exponent == 0 {
-            return 0;
-        }
-        let significand = (v.to_bits() & 0x007f_ffff) | 0x0080_0000;
-        // Bits shifted out here do not take part in the rounding, as in tt-metal.
-        let aligned = significand >> (shared - exponent).min(31);
-        let kept = aligned >> drop;
-        let rest = aligned & ((1 << drop) - 1);
-        let half = 1 << (drop - 1);
-        let up = rest > half || rest == half && kept & 1 == 1;
-        let magnitude = (kept + u32::from(up)).min((1 << bits) - 1);
-        let sign = if magnitude == 0 { 0 } else { v.to_bits() >> 31 };
-        (sign << bits | magnitude) as u8
-    });
-    (shared as u8, elements)
+    let (exponent, elements) = match format {
+        BlockFormat::Bfp8B => quantize::group::<7>(values),
+        BlockFormat::Bfp4B => quantize::group::<3>(values),
+    };
+    let sign = 1 << format.magnitude_bits();
+    (exponent, elements.map(|v| v.unsigned_abs() as u8 | if v < 0 { sign } else { 0 }))
 }
 
 /// Packs a row-major matrix; elements beyond its edge are packed as 0.

@@ -12,7 +12,20 @@ pub const HUGE_PAGE: usize = 2 << 20;
 pub struct AlignedBuf {
     ptr: NonNull<u8>,
     len: usize,
-    layout: Option<Layout>,
+    backing: Backing,
+}
+
+/// Where the memory came from, and so how it is given back.
+enum Backing {
+    /// There is none.
+    Empty,
+    Heap(Layout),
+    /// A mapping of its own: pages are zero without being touched, so that the first touch can be of a huge page.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    Mapping {
+        base: *mut libc::c_void,
+        len: usize,
+    },
 }
 
 // SAFETY: the buffer owns its memory and has no interior mutability.
@@ -28,16 +41,18 @@ impl AlignedBuf {
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         if len == 0 {
-            return Self { ptr: NonNull::<Line>::dangling().cast(), len, layout: None };
+            return Self { ptr: NonNull::<Line>::dangling().cast(), len, backing: Backing::Empty };
         }
-        let alignment = if len >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
-        let Ok(layout) = Layout::from_size_align(len, alignment) else {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if let Some((ptr, backing)) = map_huge_pages(len) {
+            return Self { ptr, len, backing };
+        }
+        let Ok(layout) = Layout::from_size_align(len, ALIGNMENT) else {
             panic!("a buffer of {len} bytes is larger than an allocation can be");
         };
         // SAFETY: `layout` has a non-zero size.
         let Some(ptr) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
-        advise_huge_pages(ptr, len);
-        Self { ptr, len, layout: Some(layout) }
+        Self { ptr, len, backing: Backing::Heap(layout) }
     }
 
     /// Size in bytes.
@@ -94,9 +109,15 @@ fn whole<T>(bytes: usize) -> usize {
 
 impl Drop for AlignedBuf {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
+        match self.backing {
+            Backing::Empty => {}
             // SAFETY: `ptr` came from `alloc_zeroed` with this layout and is freed once.
-            unsafe { dealloc(self.ptr.as_ptr(), layout) };
+            Backing::Heap(layout) => unsafe { dealloc(self.ptr.as_ptr(), layout) },
+            // SAFETY: the mapping is this buffer's own and is unmapped once.
+            #[cfg(all(target_os = "linux", not(miri)))]
+            Backing::Mapping { base, len } => unsafe {
+                libc::munmap(base, len);
+            },
         }
     }
 }
@@ -121,17 +142,31 @@ impl std::fmt::Debug for AlignedBuf {
     }
 }
 
+/// A mapping whose usable part starts on a huge page, advised to use huge pages; `None` for a smaller buffer, or where the
+/// kernel refuses (the heap then decides).
 #[cfg(all(target_os = "linux", not(miri)))]
-fn advise_huge_pages(ptr: NonNull<u8>, len: usize) {
-    if len >= HUGE_PAGE {
-        // SAFETY: the range lies within one live allocation that starts on a page; the advice changes no contents.
-        // Its failure is harmless: the kernel then keeps small pages.
-        unsafe { libc::madvise(ptr.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+fn map_huge_pages(len: usize) -> Option<(NonNull<u8>, Backing)> {
+    if len < HUGE_PAGE {
+        return None;
     }
+    let total = len.checked_next_multiple_of(HUGE_PAGE)?.checked_add(HUGE_PAGE)?;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping, at an address that the kernel chooses.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return None;
+    }
+    let skip = base.addr().next_multiple_of(HUGE_PAGE) - base.addr();
+    // SAFETY: `skip < HUGE_PAGE`, so that `len` bytes from there on lie inside the mapping. The advice changes no contents;
+    // its failure is harmless, the kernel then keeps small pages.
+    let start = unsafe {
+        let start = base.byte_add(skip);
+        libc::madvise(start, total - HUGE_PAGE, libc::MADV_HUGEPAGE);
+        start
+    };
+    Some((NonNull::new(start.cast())?, Backing::Mapping { base, len: total }))
 }
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise_huge_pages(_: NonNull<u8>, _: usize) {}
 
 #[cfg(test)]
 mod tests {

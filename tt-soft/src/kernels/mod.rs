@@ -15,6 +15,7 @@ pub(crate) mod expand;
 pub(crate) mod lanes;
 pub(crate) mod math;
 mod portable;
+pub(crate) mod quantize;
 #[cfg(test)]
 mod tile_model;
 
@@ -90,6 +91,9 @@ pub(crate) struct Kernels {
     pub rms_norm: fn(&mut [f32], NormRow<'_>),
     /// Half-split rotation: (x1, x2, cos, sin of the first half, cos, sin of the second).
     pub rotate: fn(&mut [f32], &mut [f32], [&[f32]; 4]),
+    /// Rows of a panel to block float; see `quantize`.
+    pub quantize_bfp8: fn(&[f32], &mut [u8], &mut [u8]),
+    pub quantize_bfp4: fn(&[f32], &mut [u8], &mut [u8]),
     /// Packed weights to words; see `expand`.
     pub expand: expand::Expand,
 }
@@ -147,7 +151,7 @@ macro_rules! instance {
 macro_rules! level {
     ($module:ident, fused: $fused:literal, $features:tt) => {
         mod $module {
-            use super::{Activation, Binary, NormRow, PANEL, Unary, bf16, lanes};
+            use super::{Activation, Binary, NormRow, PANEL, Unary, bf16, lanes, quantize};
 
             instance!($features widen => lanes::widen, (x: &[bf16], out: &mut [f32]));
             instance!($features narrow => lanes::narrow, (x: &[f32], out: &mut [bf16]));
@@ -158,6 +162,8 @@ macro_rules! level {
             instance!($features exp_columns => lanes::exp_columns::<$fused>, (x: &mut [f32], sums: &mut [f32; PANEL]));
             instance!($features layer_norm => lanes::layer_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
             instance!($features rms_norm => lanes::rms_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
+            instance!($features bfp8 => quantize::bfp8, (rows: &[f32], pairs: &mut [u8], exponents: &mut [u8]));
+            instance!($features bfp4 => quantize::bfp4, (rows: &[f32], pairs: &mut [u8], exponents: &mut [u8]));
             instance!($features rotate => lanes::rotate, (a: &mut [f32], b: &mut [f32], tables: [&[f32]; 4]));
         }
     };
@@ -201,6 +207,8 @@ macro_rules! table {
             layer_norm: $module::layer_norm,
             rms_norm: $module::rms_norm,
             rotate: $module::rotate,
+            quantize_bfp8: $module::bfp8,
+            quantize_bfp4: $module::bfp4,
             expand: $expand,
         }
     };

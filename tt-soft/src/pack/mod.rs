@@ -118,7 +118,7 @@ impl PackedWeight {
             exponents: SharedPtr(weight.exponents.as_mut_ptr()),
         };
         let kernels = engine.kernels();
-        let floats = packer.k_padded * (PANEL + 1);
+        let floats = packer.k_padded * PANEL;
         let need = Need { jobs: n.div_ceil(PANEL), work: k * n, floats };
         let bad = std::sync::Mutex::new(None);
         engine.session().run(need, &|panels, scratch| {

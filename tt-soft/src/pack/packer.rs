@@ -1,12 +1,15 @@
 //! Packing: gathers panels from the sources, quantises and orders them.
 
 use super::{GROUPS, WeightFormat, WeightOrder};
-use crate::block_float::{BlockFormat, GROUP, quantize_group};
+use crate::block_float::BlockFormat;
 use crate::engine::SharedPtr;
 use crate::error::{Error, Result};
 use crate::kernels::math::bf16_bits;
 use crate::kernels::{Kernels, PANEL};
 use crate::view::{Dtype, RawView, View};
+
+/// Elements of K that are transposed at a time: 32 columns of them take 8 KiB.
+const PIECE: usize = 64;
 
 /// First column and view of each source.
 type Parts = Vec<(usize, RawView)>;
@@ -45,10 +48,10 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    pub(super) fn pack_panel(&self, kernels: &Kernels, panel: usize, scratch: &mut [f32]) -> Result<()> {
-        let (line, rows) = scratch.split_at_mut(self.k_padded);
+    /// Packs one panel; `rows` is scratch, [k][PANEL].
+    pub(super) fn pack_panel(&self, kernels: &Kernels, panel: usize, rows: &mut [f32]) -> Result<()> {
         rows.fill(0.0);
-        self.gather(kernels, panel, line, rows);
+        self.gather(kernels, panel, rows);
         let bytes = self.k_padded / 2 * PANEL * self.format.pair_bytes();
         // SAFETY: the buffers have room for every panel (`sizes`), and each panel is packed by one member.
         let data = unsafe { std::slice::from_raw_parts_mut(self.data.get().add(panel * bytes), bytes) };
@@ -68,14 +71,19 @@ impl Packer {
                 // SAFETY: as for `data`.
                 let exponents =
                     unsafe { std::slice::from_raw_parts_mut(self.exponents.get().add(panel * len), len) };
-                quantize_panel(block, panel, rows, data, exponents)?;
+                check_finite(block, panel, rows)?;
+                match block {
+                    BlockFormat::Bfp8B => (kernels.quantize_bfp8)(rows, data, exponents),
+                    BlockFormat::Bfp4B => (kernels.quantize_bfp4)(rows, data, exponents),
+                }
             }
         }
         Ok(())
     }
 
     /// Fills `rows` ([k][PANEL]) with the columns of a panel.
-    fn gather(&self, kernels: &Kernels, panel: usize, line: &mut [f32], rows: &mut [f32]) {
+    fn gather(&self, kernels: &Kernels, panel: usize, rows: &mut [f32]) {
+        let mut piece = [0f32; PANEL * PIECE];
         let first = panel * PANEL;
         for (start, view) in &self.parts {
             let width = view.geometry.shape[if self.order == WeightOrder::OutIn { 2 } else { 3 }];
@@ -85,11 +93,17 @@ impl Packer {
             }
             match self.order {
                 WeightOrder::OutIn => {
-                    for n in low..high {
-                        // SAFETY: row `n - start` of K elements is inside the source.
-                        unsafe { view.load(kernels, n - start, 0, &mut line[..self.k]) };
-                        for (row, v) in rows.chunks_exact_mut(PANEL).zip(&line[..self.k]) {
-                            row[n - first] = *v;
+                    let columns = low - first..high - first;
+                    for k0 in (0..self.k).step_by(PIECE) {
+                        let len = PIECE.min(self.k - k0);
+                        for (line, n) in piece.chunks_exact_mut(PIECE).zip(low..high) {
+                            // SAFETY: row `n - start` of K elements is inside the source.
+                            unsafe { view.load(kernels, n - start, k0, &mut line[..len]) };
+                        }
+                        for (k, row) in rows[k0 * PANEL..].chunks_exact_mut(PANEL).take(len).enumerate() {
+                            for (v, line) in row[columns.clone()].iter_mut().zip(piece.chunks_exact(PIECE)) {
+                                *v = line[k];
+                            }
                         }
                     }
                 }
@@ -104,32 +118,12 @@ impl Packer {
     }
 }
 
-fn quantize_panel(
-    format: BlockFormat,
-    panel: usize,
-    rows: &[f32],
-    data: &mut [u8],
-    exponents: &mut [u8],
-) -> Result<()> {
-    let bits = format.magnitude_bits();
-    for (k, row) in rows.chunks_exact(PANEL).enumerate() {
-        for (group, values) in row.as_chunks::<GROUP>().0.iter().enumerate() {
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                let n = panel * PANEL + group * GROUP + i;
-                return Err(Error::NotFinite { k, n, value: values[i], format: format.name() });
-            }
-            let (exponent, elements) = quantize_group(format, values);
-            exponents[k * GROUPS + group] = exponent;
-            let pairs = k / 2 * PANEL + group * GROUP;
-            for (i, element) in elements.iter().enumerate() {
-                let magnitude = (element & ((1 << bits) - 1)) as i8;
-                let signed = if element >> bits == 0 { magnitude } else { -magnitude } as u8;
-                match format {
-                    BlockFormat::Bfp8B => data[(pairs + i) * 2 + k % 2] = signed,
-                    BlockFormat::Bfp4B => data[pairs + i] |= (signed & 0xf) << (4 * (k % 2)),
-                }
-            }
+fn check_finite(format: BlockFormat, panel: usize, rows: &[f32]) -> Result<()> {
+    match rows.iter().position(|v| !v.is_finite()) {
+        Some(i) => {
+            let (k, n) = (i / PANEL, panel * PANEL + i % PANEL);
+            Err(Error::NotFinite { k, n, value: rows[i], format: format.name() })
         }
+        None => Ok(()),
     }
-    Ok(())
 }
