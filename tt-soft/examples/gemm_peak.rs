@@ -1,7 +1,7 @@
 //! Speed of `linear` beside the multiply-add peak of the CPU, measured in the same run.
 //!
 //! `cargo run --release -p tt-soft --example gemm_peak [isa …] [fp32]`: for each level (`fp32`: without `vdpbf16ps`), 1 and 2 threads, the shapes of the model's
-//! stages; the best of several runs, with warm weights. Time is CPU time per thread, so that other work on the machine
+//! stages; the median of several runs, with warm weights. Time is CPU time per thread, so that other work on the machine
 //! disturbs it little; the waiting of an idle thread counts for its first microseconds only.
 
 use std::hint::black_box;
@@ -28,7 +28,6 @@ fn main() -> Result<(), tt_soft::Error> {
             for shape in SHAPES {
                 for format in [WeightFormat::Bf16, WeightFormat::Bfp8B] {
                     let speed = linear_gflops(&engine, shape, format)?;
-                    let peak = peak.max(peak_gflops(&engine)?);
                     println!(
                         "  {shape:?} {:10} {speed:7.1} GF/s  {:5.1} %",
                         format.name(),
@@ -52,30 +51,37 @@ fn linear_gflops(
     let weight = PackedWeight::pack(engine, &[source], WeightOrder::OutIn, format)?;
     let mut out = vec![half::bf16::ZERO; m * n];
     let x = View::contiguous(&x, [1, 1, m, k])?;
-    let mut best = f64::INFINITY;
-    for _ in 0..RUNS {
+    let mut seconds = [0.0; RUNS];
+    for time in &mut seconds {
         let start = cpu_seconds();
         let mut view = ViewMut::contiguous(&mut out, [1, 1, m, n])?;
         linear(engine, &x, &weight, &Epilogue::default(), &mut view)?;
-        best = best.min(cpu_seconds() - start);
+        *time = cpu_seconds() - start;
     }
     black_box(out);
-    Ok(2e-9 * (m * k * n * engine.threads()) as f64 / best)
+    let median = median(seconds);
+    Ok(2e-9 * (m * k * n * engine.threads()) as f64 / median)
 }
 
 /// fp32 FMA on registers of the widest kind of the level, on all threads.
 fn peak_gflops(engine: &Engine) -> Result<f64, tt_soft::Error> {
-    const STEPS: usize = 1_000_000;
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    const STEPS: usize = 500_000;
+    let mut seconds = [0.0; RUNS];
+    for time in &mut seconds {
         let start = cpu_seconds();
         engine.team().run(&|_, _| {
             black_box(fma_steps(engine.isa(), STEPS));
         })?;
-        best = best.min(cpu_seconds() - start);
+        *time = cpu_seconds() - start;
     }
+    let median = median(seconds);
     let lanes = if engine.isa() >= Isa::Avx512 { 16 } else { 8 };
-    Ok(1e-9 * (STEPS * CHAINS * lanes * 2 * engine.threads() * engine.threads()) as f64 / best)
+    Ok(1e-9 * (STEPS * CHAINS * lanes * 2 * engine.threads() * engine.threads()) as f64 / median)
+}
+
+fn median(mut seconds: [f64; RUNS]) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[RUNS / 2]
 }
 
 /// CPU time of all threads of the process.

@@ -12,7 +12,8 @@ use std::thread::{JoinHandle, Thread};
 pub const THREADS_VARIABLE: &str = "GR00T_THREADS";
 /// Most members that a team may have.
 pub const MAX_THREADS: usize = 256;
-/// Polls before a thread parks, when every member has a CPU of its own (about 20 us) and when not.
+/// Polls before a thread parks, when every member has a CPU of its own (50 to 150 us, by the CPU's `pause`)
+/// and when not.
 const SPINS: u32 = 4000;
 const SPINS_OVERSUBSCRIBED: u32 = 50;
 

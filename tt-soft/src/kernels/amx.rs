@@ -6,7 +6,7 @@
 //! panel's 16 words of K are two B tiles side by side. A run of 256 words is 64 products, short enough that the stores at
 //! its end find the store path awake.
 //!
-//! Binds: loading tiles; per 16 words of K 4 loads and 4 products.
+//! Binds: loading tiles; per 16 words of K 4 loads and 4 products. Its share of the peak has not been measured yet.
 
 use super::{PANEL, Tile, TileKernel};
 use std::arch::asm;

@@ -1,6 +1,7 @@
 //! The matmul tile with AVX2 and FMA: 6 rows by 16 columns of sums in 12 of the 16 registers, in two passes over a panel.
 //!
-//! Binds: the two FMA ports; per k 12 FMAs, 2 loads of B and 6 broadcasts of A.
+//! Binds: the two FMA ports; per k 12 FMAs, 2 loads of B and 6 broadcasts of A. On Zen 4 `linear` reaches 76-85 % of the FMA
+//! peak at 256-296 rows, 67-76 % at 49 rows (`examples/gemm_peak.rs`).
 
 use super::{PANEL, Tile, TileKernel};
 use std::arch::x86_64::{
