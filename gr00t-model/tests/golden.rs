@@ -26,6 +26,24 @@ fn verify(name: &str, policy: DtypePolicy) {
     assert!(compare(&replayed.action_pred, &case.action_pred()).passes(&gate));
 }
 
+#[test]
+#[ignore = "full size: minutes, 7 GiB"]
+fn full_size_in_bf16() {
+    verify("full", DtypePolicy::Bf16);
+}
+
+#[test]
+#[ignore = "full size: minutes, 6 GiB"]
+fn full_size_in_mixed() {
+    verify("full", DtypePolicy::Mixed);
+}
+
+#[test]
+#[ignore = "full size: minutes, 7 GiB"]
+fn full_size_in_mixed_dit() {
+    verify("full", DtypePolicy::MixedDit);
+}
+
 macro_rules! golden {
     ($($name:ident: $case:literal, $policy:ident;)*) => {$(
         #[test]
