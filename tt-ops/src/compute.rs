@@ -17,9 +17,9 @@ pub enum MathFidelity {
 
 /// Precision of one op, under TTNN's field names.
 ///
-/// On the card every field is passed on. The software device always computes as `HiFi4` with fp32 accumulation and without
-/// approximations, whatever is asked for: the config is checked for sense, recorded in captured ops, and never lowers
-/// its accuracy.
+/// On the card every field is passed on. The software device always computes as `HiFi4` with fp32 accumulation and
+/// without approximations, whatever is asked for: the config is recorded in captured ops and never lowers its
+/// accuracy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct ComputeKernelConfig {
     /// Passes of the matrix engine.

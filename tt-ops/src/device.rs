@@ -40,14 +40,15 @@ impl<D: Device> Copy for Input<'_, D> {}
 
 /// A device that owns tensors and runs ops. A handle: clones are the same device.
 ///
-/// Devices may be used from several threads; they do one thing at a time. While a thread captures a trace, other threads
-/// wait.
+/// Devices may be used from several threads; they do one thing at a time. While a thread captures a trace, other
+/// threads wait.
 pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// Memory of one tensor. A handle: clones are the same memory, which lives until the last of them is dropped.
     type Buffer: Clone + Debug + Send + Sync;
     /// A matmul weight in the device's own order. A handle.
     type Packed: Clone + Debug + Send + Sync;
-    /// A captured trace. A device that cannot capture has an uninhabited type here, so that replaying it cannot be written.
+    /// A captured trace. A device that cannot capture has an uninhabited type here, so that replaying it cannot be
+    /// written.
     type Trace: Debug + Send + Sync;
 
     /// Whether ops must run once before they are captured, so that their kernels are compiled. Then
@@ -78,7 +79,8 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// Gives a tensor's memory back although handles to it may live on (`ttnn::deallocate`).
     fn deallocate(&self, buffer: &Self::Buffer) -> Result<()>;
 
-    /// Packs a weight. `parts` lie side by side along `n`; each has `k` times a whole number of floats, in the order that `spec` says.
+    /// Packs a weight. `parts` lie side by side along `n`; each has `k` times a whole number of floats, in the order
+    /// that `spec` says.
     fn pack(&self, spec: &WeightSpec, parts: &[HostSlice<'_>]) -> Result<Self::Packed>;
 
     /// Bytes that a packed weight takes on the device.
@@ -90,7 +92,8 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// A packed weight as bytes for a cache on disk.
     fn packed_to_bytes(&self, packed: &Self::Packed) -> Result<Vec<u8>>;
 
-    /// A packed weight from [`packed_to_bytes`](Self::packed_to_bytes). Sizes are checked, contents are not: a cache keeps a checksum.
+    /// A packed weight from [`packed_to_bytes`](Self::packed_to_bytes). Sizes are checked, contents are not: a cache
+    /// keeps a checksum.
     fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<Self::Packed>;
 
     /// Runs `op`, or records it while a trace is being captured. `outputs` is what the op's inference gave.
@@ -104,7 +107,8 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// Starts recording on this thread. Used through [`capture`](Self::capture).
     fn begin_capture(&self, options: CaptureOptions) -> Result<()>;
 
-    /// Ends recording. Tensors of the capture whose handles are still alive keep their memory; all others share theirs.
+    /// Ends recording. Tensors of the capture whose handles are still alive keep their memory; all others share
+    /// theirs.
     fn end_capture(&self) -> Result<Self::Trace>;
 
     /// Ends recording and forgets what was recorded.
@@ -124,10 +128,10 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
 
     /// Captures the ops that `body` calls, to be replayed as often as wanted.
     ///
-    /// `body` may be called twice: where kernels are compiled at first use it runs eagerly once. Tensors and weights that it uses
-    /// must exist before; what it returns (and what it hands to [`Capture::keep`]) can be read after each replay or
-    /// used by later captures; everything else is the device's private matter. Inputs are tensors made before the capture and
-    /// refreshed with [`Tensor::write`](crate::Tensor::write).
+    /// `body` may be called twice: where kernels are compiled at first use it runs eagerly once. Tensors and weights
+    /// that it uses must exist before; what it returns (and what it hands to [`Capture::keep`]) can be read after
+    /// each replay or used by later captures; everything else is the device's private matter. Inputs are tensors made
+    /// before the capture and refreshed with [`Tensor::write`](crate::Tensor::write).
     ///
     /// ```
     /// use tt_ops::{ops, Bfloat16, Device, Float32, Soft, Tensor};
@@ -166,7 +170,8 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaptureOptions {
-    /// Keep the result of every op, so that two devices can be compared op by op. Results are the same bytes as without.
+    /// Keep the result of every op, so that two devices can be compared op by op. Results are the same bytes as
+    /// without.
     pub keep_all: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Comparing two traces op by op: the same capture on two devices, instruction set levels, thread counts or dtype policies.
+//! Comparing two traces op by op: the same capture on two devices, instruction set levels, thread counts or dtype
+//! policies.
 //!
 //! ```
 //! use tt_ops::soft::{Isa, Soft};
@@ -80,8 +81,8 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// The relative root mean square by which two devices with fp32 sums may differ after some layers: a unit in the last place of what the result
-/// is stored in, times a few.
+/// The relative root mean square by which two devices with fp32 sums may differ after some layers: a unit in the last
+/// place of what the result is stored in, times a few.
 pub fn usual_limit(op: &CapturedOp) -> f64 {
     /// `bfloat16` anywhere before leaves its roundings in every later result.
     const BF16: f64 = 1.0 / 128.0;
@@ -93,8 +94,9 @@ pub fn usual_limit(op: &CapturedOp) -> f64 {
     if op.inputs.iter().chain(&op.outputs).any(|o| narrow(&o.spec)) { BF16 } else { F32 }
 }
 
-/// Replays both traces and compares the results of each op with floats. `a` is what should come out; both were captured with
-/// [`CaptureOptions::keep_all`](crate::CaptureOptions::keep_all) from the same ops, and their inputs hold the same values.
+/// Replays both traces and compares the results of each op with floats. `a` is what should come out; both were
+/// captured with [`CaptureOptions::keep_all`](crate::CaptureOptions::keep_all) from the same ops, and their inputs
+/// hold the same values.
 ///
 /// # Errors
 /// Traces of different ops, or captured without keeping results.

@@ -37,8 +37,8 @@ pub enum TensorMemoryLayout {
     BlockSharded,
 }
 
-/// Placement of a tensor (`ttnn::MemoryConfig`). The software device has one memory: it records the placement, shows it in
-/// captured ops and computes the same bytes for each.
+/// Placement of a tensor (`ttnn::MemoryConfig`). The software device has one memory: it records the placement, shows
+/// it in captured ops and computes the same bytes for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct MemoryConfig {
     /// DRAM or L1.

@@ -1,8 +1,9 @@
 //! The typed tensor API named after TTNN: the only seam between the model and a device.
 //!
-//! * [`Device`] is a trait with two implementations: [`Soft`], the CPU standing in for the card, and [`Metal`], the card.
-//! * [`Tensor`] and [`Weight`] own device memory; their data types are part of the type, or checked before anything reaches the
-//!   device.
+//! * [`Device`] is a trait with two implementations: [`Soft`], the CPU standing in for the card, and [`Metal`], the
+//!   card.
+//! * [`Tensor`] and [`Weight`] own device memory; their data types are part of the type, or checked before anything
+//!   reaches the device.
 //! * [`ops`] are plain functions under TTNN's names.
 //! * [`Device::capture`] records what a stage does; [`Trace::replay`] does it again without asking anything.
 //! * [`suite`] holds each op's cases and tolerance, written once, for every device there is.

@@ -89,7 +89,8 @@ pub struct WeightSpec {
     pub n: usize,
     /// Data type: one of [`DataType::FLOATS`], chosen at run time by a dtype policy.
     pub dtype: DataType,
-    /// Order of the host's values. Block formats share exponents along the last extent of `[k, n]`, whatever the order.
+    /// Order of the host's values. Block formats share exponents along the last extent of `[k, n]`, whatever the
+    /// order.
     pub order: WeightOrder,
 }
 

@@ -11,8 +11,8 @@ use crate::spec::TensorSpec;
 
 /// A tensor on device `D` with data type `T` (`ttnn::Tensor`).
 ///
-/// A handle: a clone is the same memory, which is given back when the last handle is dropped. Values do not change, except by
-/// [`write`](Self::write) and by the replay of a trace that produced the tensor.
+/// A handle: a clone is the same memory, which is given back when the last handle is dropped. Values do not change,
+/// except by [`write`](Self::write) and by the replay of a trace that produced the tensor.
 ///
 /// Data types are part of the type, so that mixing them up does not compile:
 ///
@@ -110,8 +110,8 @@ impl<D: Device, T: Dtype> Tensor<D, T> {
 }
 
 impl<D: Device, T: Static> Tensor<D, T> {
-    /// A tensor of `shape` from row-major host values; floats are rounded to `T` (`Tensor::from_span`). Float tensors are in tiles,
-    /// integers row-major.
+    /// A tensor of `shape` from row-major host values; floats are rounded to `T` (`Tensor::from_span`). Float tensors
+    /// are in tiles, integers row-major.
     ///
     /// ```
     /// use tt_ops::{Bfloat16, Soft, Tensor};
@@ -167,8 +167,8 @@ impl<D: Device> Tensor<D, Dynamic> {
     }
 }
 
-/// A borrowed tensor whose data type is checked at run time: biases, norm weights, masks and tables, where an op takes `float32`
-/// and `bfloat16` alike.
+/// A borrowed tensor whose data type is checked at run time: biases, norm weights, masks and tables, where an op
+/// takes `float32` and `bfloat16` alike.
 pub struct TensorRef<'a, D: Device> {
     device: &'a D,
     buffer: &'a D::Buffer,

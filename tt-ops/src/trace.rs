@@ -1,5 +1,5 @@
-//! Traces: a stage's ops captured once and replayed (`ttnn.begin_trace_capture`, `end_trace_capture`, `execute_trace`,
-//! `release_trace`).
+//! Traces: a stage's ops captured once and replayed (`ttnn.begin_trace_capture`, `end_trace_capture`,
+//! `execute_trace`, `release_trace`).
 
 use std::cell::RefCell;
 
@@ -22,8 +22,8 @@ impl<D: Device> Capture<D> {
         self.recording
     }
 
-    /// Keeps `tensor` readable after each replay as [`Trace::kept`]. Results are the same bytes as without; the tensor merely gets memory
-    /// of its own.
+    /// Keeps `tensor` readable after each replay as [`Trace::kept`]. Results are the same bytes as without; the
+    /// tensor merely gets memory of its own.
     pub fn keep<T: Dtype>(&self, name: impl Into<String>, tensor: &Tensor<D, T>) {
         if self.recording {
             self.kept.borrow_mut().push((name.into(), tensor.to_dynamic()));

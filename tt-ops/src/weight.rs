@@ -5,7 +5,8 @@ use crate::dtype::{DataType, HostSlice};
 use crate::error::{Result, TtError};
 use crate::spec::{WeightOrder, WeightSpec};
 
-/// A `[k, n]` matmul weight on device `D`; its data type is known at run time. A handle, like [`Tensor`](crate::Tensor).
+/// A `[k, n]` matmul weight on device `D`; its data type is known at run time. A handle, like
+/// [`Tensor`](crate::Tensor).
 pub struct Weight<D: Device> {
     device: D,
     packed: D::Packed,
@@ -67,7 +68,8 @@ impl<D: Device> Weight<D> {
         )
     }
 
-    /// Several weights in `torch.nn.Linear`'s order side by side along `out`: a fused projection of Q, K and V, or of gate and up.
+    /// Several weights in `torch.nn.Linear`'s order side by side along `out`: a fused projection of Q, K and V, or of
+    /// gate and up.
     ///
     /// # Errors
     /// As [`from_out_in`](Self::from_out_in); no parts.
@@ -111,8 +113,8 @@ impl<D: Device> Weight<D> {
         self.device.packed_to_bytes(&self.packed)
     }
 
-    /// A weight from [`to_bytes`](Self::to_bytes) of a weight with the same spec. Sizes are checked, contents are not: a cache
-    /// keeps a checksum.
+    /// A weight from [`to_bytes`](Self::to_bytes) of a weight with the same spec. Sizes are checked, contents are
+    /// not: a cache keeps a checksum.
     ///
     /// # Errors
     /// Bytes of another format, version or size.

@@ -99,6 +99,32 @@ pub fn binary(
     b: &Operand<'_>,
     out: &mut ViewMut<'_>,
 ) -> Result<()> {
+    binary_fused(engine, f, Fused::default(), a, b, out)
+}
+
+/// Activations around a [`Binary`]: `result(lhs(a) op rhs(b))`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Fused {
+    /// Applied to a.
+    pub lhs: Option<Activation>,
+    /// Applied to b where it is a view; a scalar is taken as it is.
+    pub rhs: Option<Activation>,
+    /// Applied to the result.
+    pub result: Option<Activation>,
+}
+
+/// [`binary`] with activations, in fp32 throughout.
+///
+/// # Errors
+/// If shapes or dtypes do not fit.
+pub fn binary_fused(
+    engine: &Engine,
+    f: Binary,
+    fused: Fused,
+    a: &View<'_>,
+    b: &Operand<'_>,
+    out: &mut ViewMut<'_>,
+) -> Result<()> {
     const OP: &str = "binary";
     let a = operand(OP, "a", a, out)?.raw();
     let (b, scalar) = match b {
@@ -110,6 +136,11 @@ pub fn binary(
         return Ok(());
     }
     let (out, kernels) = (out.raw(), engine.kernels());
+    let apply = |activation: Option<Activation>, values: &mut [f32]| {
+        if let Some(activation) = activation {
+            (kernels.activation)(activation, values);
+        }
+    };
     let width = out.geometry.shape[3];
     let need = Need { jobs: out.geometry.rows(), work: out.geometry.len(), floats: 0 };
     engine.session().run(need, &|rows, _| {
@@ -121,10 +152,13 @@ pub fn binary(
                 // SAFETY: a and b have out's shape, and each row of out has one writer.
                 unsafe {
                     a.load(kernels, row, start, left);
+                    apply(fused.lhs, left);
                     if let Some(b) = &b {
                         b.load(kernels, row, start, right);
+                        apply(fused.rhs, right);
                     }
                     (kernels.binary)(f, left, right);
+                    apply(fused.result, left);
                     out.store(kernels, row, start, left);
                 }
             }

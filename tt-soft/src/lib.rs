@@ -34,7 +34,7 @@ pub mod view;
 
 pub use activation::Activation;
 pub use attention::{SdpaConfig, sdpa};
-pub use eltwise::{Binary, Operand, Unary, binary, rotary, softmax, unary};
+pub use eltwise::{Binary, Fused, Operand, Unary, binary, binary_fused, rotary, softmax, unary};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use isa::Isa;

@@ -1,4 +1,5 @@
-//! The card, through tt-metal. A concrete type in every build; without the feature `metal` it cannot be opened, and says why.
+//! The card, through tt-metal. A concrete type in every build; without the feature `metal` it cannot be opened, and
+//! says why.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -30,8 +31,8 @@ impl Default for MetalOptions {
     }
 }
 
-/// A Tenstorrent card. In this build it cannot exist: its handles are uninhabited, so that code which is generic over [`Device`] compiles
-/// for it.
+/// A Tenstorrent card. In this build it cannot exist: its handles are uninhabited, so that code which is generic over
+/// [`Device`] compiles for it.
 #[derive(Debug, Clone)]
 pub enum Metal {}
 

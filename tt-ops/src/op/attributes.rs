@@ -1,4 +1,5 @@
-//! The element-wise functions that ops apply, alone or fused (`ttnn::operations::unary::UnaryOpType`, `BinaryOpType`).
+//! The element-wise functions that ops apply, alone or fused (`ttnn::operations::unary::UnaryOpType`,
+//! `BinaryOpType`).
 
 use serde::Serialize;
 

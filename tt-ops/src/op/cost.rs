@@ -4,8 +4,8 @@ use super::{InputSpec, Op};
 use crate::spec::TensorSpec;
 
 impl Op {
-    /// Floating-point operations of one call; 0 for ops that only move values. Element-wise functions count one per element,
-    /// norms and softmax the passes that they make over their rows.
+    /// Floating-point operations of one call; 0 for ops that only move values. Element-wise functions count one per
+    /// element, norms and softmax the passes that they make over their rows.
     pub fn flops(&self, inputs: &[InputSpec], outputs: &[TensorSpec]) -> u64 {
         /// Sum, squared difference and sum, normalise, scale, shift.
         const NORM: u64 = 8;

@@ -1,7 +1,11 @@
 //! The list of ops: one value of [`Op`] describes one call, with all its attributes, under TTNN's names.
 //!
-//! Eager dispatch, recording, export and timing all work on this one list. [`Op::infer`] checks operands and says what
-//! comes out; [`Op::flops`] says what it costs.
+//! Eager dispatch, recording, export and timing all work on this one list. [`Op::infer`] checks operands and says
+//! what comes out; [`Op::flops`] says what it costs.
+//!
+//! To add an op: a variant of [`Op`] with TTNN's name and arguments; its checks and result in `infer`; its cost in `cost`; a
+//! function in [`ops`](crate::ops); what it becomes on the software device in `soft/lower_calls.rs`; cases in
+//! [`suite`](crate::suite). The compiler names every place that is left out but the last.
 
 mod attributes;
 mod cost;

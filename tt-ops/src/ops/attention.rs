@@ -71,8 +71,8 @@ impl<'a, D: Device> Sdpa<'a, D> {
 /// `softmax(scale · q kᵀ + mask) v` per head: `q [b, h, sq, e]`, `k` and `v` `[b, kv, sk, e]` → `[b, h, sq, e]`
 /// (`ttnn.transformer.scaled_dot_product_attention`).
 ///
-/// Head `i` of `q` uses head `i / (h / kv)` of `k` and `v`. Any `e`. The result lies in memory as `[b, sq, h, e]`, so that
-/// [`concatenate_heads`](super::concatenate_heads) is a view.
+/// Head `i` of `q` uses head `i / (h / kv)` of `k` and `v`. Any `e`. The result lies in memory as `[b, sq, h, e]`, so
+/// that [`concatenate_heads`](super::concatenate_heads) is a view.
 ///
 /// # Errors
 /// Extents, data types or layouts that do not fit; a mask together with `causal`.
@@ -98,7 +98,8 @@ pub fn scaled_dot_product_attention<D: Device, T: ActivationType>(
     run_one(q.device(), &op, &inputs)
 }
 
-/// Softmax along the last extent; `dim` must be that one, as -1 or counted (`ttnn.softmax`). A row of `-inf` gives zeros.
+/// Softmax along the last extent; `dim` must be that one, as -1 or counted (`ttnn.softmax`). A row of `-inf` gives
+/// zeros.
 ///
 /// # Errors
 /// Another `dim`.

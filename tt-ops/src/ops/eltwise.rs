@@ -153,7 +153,8 @@ unary_ops! {
     neg => Neg,
 }
 
-/// `x[.., ..n] · silu(x[.., n..])`: `[.., 2n]` → `[.., n]` (`ttnn.swiglu`). A fused gate·up projection puts `up` first.
+/// `x[.., ..n] · silu(x[.., n..])`: `[.., 2n]` → `[.., n]` (`ttnn.swiglu`). A fused gate·up projection puts `up`
+/// first.
 ///
 /// # Errors
 /// An odd last extent.

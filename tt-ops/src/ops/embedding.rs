@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::op::Op;
 use crate::tensor::Tensor;
 
-/// Rows of `weight [vocabulary, n]` by `ids [b, s]` or `[s]` → `[b, s, n]` or `[s, n]` (`ttnn.embedding`). Both row-major; the
-/// result is in tiles.
+/// Rows of `weight [vocabulary, n]` by `ids [b, s]` or `[s]` → `[b, s, n]` or `[s, n]` (`ttnn.embedding`). Both
+/// row-major; the result is in tiles.
 ///
 /// The software device refuses an id past the vocabulary.
 ///

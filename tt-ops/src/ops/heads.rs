@@ -35,8 +35,8 @@ impl Heads {
 /// Splits a fused projection `[q heads | k heads | v heads]` into `q [b, h, s, e]`, `k` and `v` `[b, kv, s, e]`
 /// (`ttnn.transformer.split_query_key_value_and_split_heads`, `ttnn.experimental.nlp_create_qkv_heads`).
 ///
-/// `qkv [b, s, (h + 2 kv) e]`; with `kv [b, s', 2 kv e]` the first operand is `q [b, s, h e]` alone, for cross-attention.
-/// Views on the software device.
+/// `qkv [b, s, (h + 2 kv) e]`; with `kv [b, s', 2 kv e]` the first operand is `q [b, s, h e]` alone, for
+/// cross-attention. Views on the software device.
 ///
 /// # Errors
 /// Extents that are not whole heads.

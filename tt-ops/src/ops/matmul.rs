@@ -68,9 +68,9 @@ impl<'a, D: Device, O: ActivationType> Linear<'a, D, O> {
         self
     }
 
-    /// Adds `residual`, of the result's shape and type, after the activation, before the one rounding of the result. The software
-    /// device does it in the matmul's epilogue, and in place in a trace where the residual is not used again; on the card it is an
-    /// `add`.
+    /// Adds `residual`, of the result's shape and type, after the activation, before the one rounding of the result.
+    /// The software device does it in the matmul's epilogue, and in place in a trace where the residual is not used
+    /// again; on the card it is an `add`.
     #[must_use]
     pub fn residual(mut self, residual: &'a Tensor<D, O>) -> Self {
         self.residual = Some(residual);
@@ -136,7 +136,8 @@ pub struct Matmul {
     pub compute: ComputeKernelConfig,
 }
 
-/// `a · b` of two tensors: `[.., m, k]`, `[.., k, n]` → `[.., m, n]`; leading extents of `b` may be 1 (`ttnn.matmul`).
+/// `a · b` of two tensors: `[.., m, k]`, `[.., k, n]` → `[.., m, n]`; leading extents of `b` may be 1
+/// (`ttnn.matmul`).
 ///
 /// For weights use [`linear`], which packs them once.
 ///

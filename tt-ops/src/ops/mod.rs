@@ -2,8 +2,9 @@
 //! [`Op`] to the device, which runs it, or records it while a trace is being captured.
 //!
 //! The data type of a result is a type parameter where TTNN has `dtype=`: it follows from the context or is written
-//! `ops::add::<_, _, Float32>(…)`. Fusions are written down by the caller (bias, activation and residual of [`linear`],
-//! activations of [`multiply_with`]) and never made behind its back, so that eager calls, observers and replays give the same bytes.
+//! `ops::add::<_, _, Float32>(…)`. Fusions are written down by the caller (bias, activation and residual of
+//! [`linear`], activations of [`multiply_with`]) and never made behind its back, so that eager calls, observers and
+//! replays give the same bytes.
 
 mod attention;
 mod eltwise;

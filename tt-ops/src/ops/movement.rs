@@ -1,5 +1,6 @@
-//! Ops that only move values: `ttnn.concat`, `ttnn.slice`, `ttnn.reshape`, `ttnn.permute`, `ttnn.typecast`, `ttnn.to_layout`,
-//! `ttnn.clone`. On the software device reshape, permute and slice are views wherever strides can say it.
+//! Ops that only move values: `ttnn.concat`, `ttnn.slice`, `ttnn.reshape`, `ttnn.permute`, `ttnn.typecast`,
+//! `ttnn.to_layout`, `ttnn.clone`. On the software device reshape, permute and slice are views wherever strides can
+//! say it.
 
 use super::{run_one, same_device};
 use crate::device::Device;
@@ -42,7 +43,7 @@ pub fn slice<D: Device, T: Dtype>(
     run_one(x.device(), &op, &[x.input()])
 }
 
-/// The elements `range` of one dim, all of the others: [`slice`] for the usual case.
+/// The elements `range` of one dim, all of the others: [`slice`](fn@slice) for the usual case.
 ///
 /// # Errors
 /// A dim that does not exist, a range outside it or empty.
@@ -96,8 +97,8 @@ pub fn transpose<D: Device, T: Dtype>(x: &Tensor<D, T>, dim1: i32, dim2: i32) ->
     permute(x, &dims)
 }
 
-/// The same values in another data type (`ttnn.typecast`). Floats are rounded to nearest even, block formats per 16 values of
-/// a row; the same type gives the same tensor.
+/// The same values in another data type (`ttnn.typecast`). Floats are rounded to nearest even, block formats per 16
+/// values of a row; the same type gives the same tensor.
 ///
 /// # Errors
 /// Floats to or from `uint32` (go through `int32`).

@@ -62,7 +62,8 @@ impl<'a, D: Device> LayerNorm<'a, D> {
     }
 }
 
-/// `(x - mean) / sqrt(variance + epsilon) · weight + bias` of each row `[n]` (`ttnn.layer_norm`). Statistics are fp32.
+/// `(x - mean) / sqrt(variance + epsilon) · weight + bias` of each row `[n]` (`ttnn.layer_norm`). Statistics are
+/// fp32.
 ///
 /// # Errors
 /// A weight or bias of another length; a bias without a weight.

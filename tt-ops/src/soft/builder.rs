@@ -41,9 +41,10 @@ impl SoftBuilder {
         self
     }
 
-    /// The checked mode, stricter than silicon and slow. Padding and memory between tensors is poisoned with NaN; every result is poisoned before its
-    /// op runs and looked at afterwards: an element that was not written or came from padding, a write outside the result, and a NaN from
-    /// finite operands are errors that name the op. Memory of a trace is poisoned again when the trace is done with it.
+    /// The checked mode, stricter than silicon and slow. Padding and memory between tensors is poisoned with NaN;
+    /// every result is poisoned before its op runs and looked at afterwards: an element that was not written or came
+    /// from padding, a write outside the result, and a NaN from finite operands are errors that name the op. Memory
+    /// of a trace is poisoned again when the trace is done with it.
     #[must_use]
     pub fn checked(mut self, checked: bool) -> Self {
         self.checked = checked;

@@ -1,7 +1,7 @@
 //! From an op to planned kernel calls on the software device: what each op becomes.
 
-use tt_soft::Dtype;
 use tt_soft::plan::{Arrangement, Kernel};
+use tt_soft::{Dtype, Fused};
 
 use super::host::block_format;
 use super::lower::{Lowering, Source};
@@ -156,37 +156,24 @@ fn norm_inputs(l: &mut Lowering<'_>) -> Result<Vec<tt_soft::plan::Operand>> {
 }
 
 fn binary(l: &mut Lowering<'_>, op: &Op, dtype: Dtype, shape: [usize; 4]) -> Result<Source> {
-    let x = l.tensor(0)?;
-    // (function, operands before broadcasting, their activations, activation of the result, scalar)
-    let (f, a, b, functions, activation, scalar) =
-        if let Op::Binary { op, scalar, lhs_activation, rhs_activation, activation, .. } = op {
-            let b = if scalar.is_none() { Some(l.tensor(1)?) } else { None };
-            (two(*op), x, b, [*lhs_activation, *rhs_activation], *activation, *scalar)
-        } else {
-            let half = shape[3];
-            let (a, b) = (x.operand.slice(3, 0, half, 1), x.operand.slice(3, half, half, 1));
-            let functions = [None, Some(Activation::Silu)];
-            (tt_soft::Binary::Mul, x.seen_as(a), Some(x.seen_as(b)), functions, None, None)
-        };
-    let a = apply(l, &a, functions[0]).operand.broadcast(shape);
-    let exact = if activation.is_some() { Dtype::F32 } else { dtype };
-    let result = match b {
-        Some(b) => {
-            let b = apply(l, &b, functions[1]).operand.broadcast(shape);
-            finish(l, Kernel::Binary(f), vec![a, b], exact, shape)
-        }
-        None => finish(l, Kernel::BinaryScalar(f, scalar.unwrap_or_default()), vec![a], exact, shape),
+    let x = l.tensor(0)?.operand;
+    let Op::Binary { op, scalar, lhs_activation, rhs_activation, activation, .. } = op else {
+        // swiglu: the second half is the gate.
+        let (up, gate) = (x.slice(3, 0, shape[3], 1), x.slice(3, shape[3], shape[3], 1));
+        let fused = Fused { rhs: Some(tt_soft::Activation::Silu), ..Fused::default() };
+        return Ok(finish(l, Kernel::Binary(tt_soft::Binary::Mul, fused), vec![up, gate], dtype, shape));
     };
-    let Some(activation) = activation else { return Ok(result) };
-    let kernel = Kernel::Unary(tt_soft::Unary::Activation(fused(activation)));
-    Ok(finish(l, kernel, vec![result.operand], dtype, shape))
-}
-
-/// A function of an operand, kept in float32 so that nothing is rounded between.
-fn apply(l: &mut Lowering<'_>, x: &Source, activation: Option<Activation>) -> Source {
-    let Some(activation) = activation else { return x.clone() };
-    let kernel = Kernel::Unary(tt_soft::Unary::Activation(fused(activation)));
-    finish(l, kernel, vec![x.operand], Dtype::F32, x.operand.shape)
+    let fused = Fused {
+        lhs: lhs_activation.map(fused),
+        rhs: rhs_activation.map(fused),
+        result: activation.map(fused),
+    };
+    let a = x.broadcast(shape);
+    if let Some(scalar) = scalar {
+        return Ok(finish(l, Kernel::BinaryScalar(two(*op), fused, *scalar), vec![a], dtype, shape));
+    }
+    let b = l.tensor(1)?.operand.broadcast(shape);
+    Ok(finish(l, Kernel::Binary(two(*op), fused), vec![a, b], dtype, shape))
 }
 
 fn split_heads(

@@ -1,4 +1,5 @@
-//! The software device: the CPU standing in for the card. The default where there is no card, and what every test runs on.
+//! The software device: the CPU standing in for the card. The default where there is no card, and what every test
+//! runs on.
 //!
 //! * An op runs at once into memory of its own; reshape, slice, permute, head split and merge only make views where
 //!   strides can say it (in eager mode only views of tensors that cannot change).

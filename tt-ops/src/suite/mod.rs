@@ -1,5 +1,5 @@
-//! The op suite: each op's cases and tolerance, written once as functions of a device. It runs on whatever device there is, eagerly and
-//! as traces; expected values are computed here in f64.
+//! The op suite: each op's cases and tolerance, written once as functions of a device. It runs on whatever device
+//! there is, eagerly and as traces; expected values are computed here in f64.
 //!
 //! ```
 //! use tt_ops::{suite, Soft};

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::ops::{self, LayerNorm, RmsNorm};
 use crate::tensor::Tensor;
 
-/// Rows that norms get wrong: far from 0 with little spread, one outlier as large as Qwen's sink tokens, constant, tiny.
+/// Rows that norms get wrong: far from 0 with little spread, one outlier as large as Qwen's sink tokens, constant,
+/// tiny.
 fn rows(width: usize) -> Vec<f32> {
     let base = normal(width as u64, 6 * width);
     let mut rows = base.clone();

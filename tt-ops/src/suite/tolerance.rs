@@ -33,8 +33,8 @@ impl Tolerance {
 
 /// The tolerance of an op's result.
 ///
-/// Rounding a result to `bfloat16` costs half a unit in the last place, 2⁻⁹ of it; the bound is a whole one, because a value that is a hair off before
-/// may fall to the other side. What comes before is fp32.
+/// Rounding a result to `bfloat16` costs half a unit in the last place, 2⁻⁹ of it; the bound is a whole one, because
+/// a value that is a hair off before may fall to the other side. What comes before is fp32.
 pub fn tolerance(op: &str, dtype: DataType) -> Tolerance {
     /// One unit in the last place.
     const BF16: f64 = 1.0 / 256.0;

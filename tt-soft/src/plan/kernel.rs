@@ -1,10 +1,11 @@
-//! What a planned call computes, and how it reaches the kernels: one variant per kernel, with everything that is known before it runs.
+//! What a planned call computes, and how it reaches the kernels: one variant per kernel, with everything that is
+//! known before it runs.
 
 use std::sync::Arc;
 
 use crate::activation::Activation;
 use crate::block_float::BlockFormat;
-use crate::eltwise::{Binary, Unary};
+use crate::eltwise::{Binary, Fused, Unary};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matmul::{Epilogue, Residual};
@@ -65,9 +66,9 @@ pub enum Kernel {
     /// x.
     Unary(Unary),
     /// a, b, of the output's shape (strides of 0 repeat).
-    Binary(Binary),
+    Binary(Binary, Fused),
     /// a, of the output's shape.
-    BinaryScalar(Binary, f32),
+    BinaryScalar(Binary, Fused, f32),
     /// x, of the output's shape.
     Copy,
     /// ids, table.
@@ -127,9 +128,13 @@ impl Kernel {
             Self::Softmax => eltwise::softmax(engine, &view(0)?, out),
             Self::Rotary => eltwise::rotary(engine, &view(0)?, &view(1)?, &view(2)?, out),
             Self::Unary(f) => eltwise::unary(engine, *f, &view(0)?, out),
-            Self::Binary(f) => eltwise::binary(engine, *f, &view(0)?, &eltwise::Operand::View(view(1)?), out),
-            Self::BinaryScalar(f, scalar) => {
-                eltwise::binary(engine, *f, &view(0)?, &eltwise::Operand::Scalar(*scalar), out)
+            Self::Binary(f, fused) => {
+                let b = eltwise::Operand::View(view(1)?);
+                eltwise::binary_fused(engine, *f, *fused, &view(0)?, &b, out)
+            }
+            Self::BinaryScalar(f, fused, scalar) => {
+                let b = eltwise::Operand::Scalar(*scalar);
+                eltwise::binary_fused(engine, *f, *fused, &view(0)?, &b, out)
             }
             Self::Copy => movement::copy(engine, &view(0)?, out),
             Self::Embedding => movement::embedding(engine, &view(0)?, &view(1)?, out),

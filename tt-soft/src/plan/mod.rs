@@ -1,4 +1,5 @@
-//! Execution plans: planned calls of kernels on numbered buffers, run at once or recorded, placed in one arena and replayed.
+//! Execution plans: planned calls of kernels on numbered buffers, run at once or recorded, placed in one arena and
+//! replayed.
 //!
 //! ```text
 //! op ── Call { kernel, operands } ──┬── run_step: at once, on heap buffers
@@ -6,11 +7,11 @@
 //! ```
 //!
 //! * An [`Operand`] is a place in a buffer with shape and strides, so reshape, slice and permute cost nothing.
-//! * [`Recording::finish`] gives every buffer its place: kept ones in the heap, where they can be read between runs; all others in the
-//!   arena, sharing memory with buffers that are not alive at the same time. All plans of a heap share its arena, because nothing in it
-//!   outlives a run.
-//! * A result may take over the memory of an operand that dies with the call (the residual of a matmul). The plan changes where
-//!   values lie, never how they are computed.
+//! * [`Recording::finish`] gives every buffer its place: kept ones in the heap, where they can be read between runs;
+//!   all others in the arena, sharing memory with buffers that are not alive at the same time. All plans of a heap
+//!   share its arena, because nothing in it outlives a run.
+//! * A result may take over the memory of an operand that dies with the call (the residual of a matmul). The plan
+//!   changes where values lie, never how they are computed.
 //! * Running a plan allocates nothing. The checked mode ([`PlanOptions::checked`]) poisons and looks, and may.
 
 mod heap;

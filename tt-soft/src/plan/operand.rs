@@ -1,4 +1,5 @@
-//! Operands of planned kernels: a place in some buffer, with a shape and strides. Reshape, slice and permute only change those.
+//! Operands of planned kernels: a place in some buffer, with a shape and strides. Reshape, slice and permute only
+//! change those.
 
 use crate::plan::heap::HeapId;
 use crate::view::{Dtype, Geometry};
@@ -45,8 +46,8 @@ pub struct Operand {
 pub enum Arrangement {
     /// Rows of the last extent, each padded to [`ROW_ALIGNMENT`].
     Rows,
-    /// `[b, h, s, e]` in memory as `[b, s, h, e]`, with the row `h · e` padded: what attention writes, so that merging heads is a
-    /// view.
+    /// `[b, h, s, e]` in memory as `[b, s, h, e]`, with the row `h · e` padded: what attention writes, so that
+    /// merging heads is a view.
     Heads,
     /// Without padding between rows: what a reshape that is not a view writes.
     Dense,

@@ -17,8 +17,8 @@ impl Lifetime {
     }
 }
 
-/// Starts in the arena for each lifetime, and the arena's size. Largest first, each at the lowest start that is free for as long as it
-/// lives; the same lifetimes always give the same places.
+/// Starts in the arena for each lifetime, and the arena's size. Largest first, each at the lowest start that is free
+/// for as long as it lives; the same lifetimes always give the same places.
 pub(super) fn place(lifetimes: &[Lifetime]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..lifetimes.len()).collect();
     order.sort_by_key(|&i| (std::cmp::Reverse(lifetimes[i].bytes), lifetimes[i].first, i));

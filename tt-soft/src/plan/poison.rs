@@ -1,13 +1,13 @@
-//! Checked mode: memory that no tensor owns holds a NaN of its own, so that reading padding, leaving a result unwritten or
-//! writing beyond it shows.
+//! Checked mode: memory that no tensor owns holds a NaN of its own, so that reading padding, leaving a result
+//! unwritten or writing beyond it shows.
 
 use half::bf16;
 
 use crate::plan::operand::Operand;
 use crate::view::Dtype;
 
-/// Quiet NaNs with a payload of their own. The `bfloat16` one is the upper half of the `float32` one, so that widening and
-/// narrowing keep it.
+/// Quiet NaNs with a payload of their own. The `bfloat16` one is the upper half of the `float32` one, so that
+/// widening and narrowing keep it.
 const POISON_BF16: u16 = 0x7fd5;
 const POISON_F32: u32 = 0x7fd5_0000;
 /// A token id or count that nothing means.

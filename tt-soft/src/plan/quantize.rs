@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::plan::kernel::fault;
 use crate::view::{Elements, ElementsMut, View, ViewMut};
 
-/// `out` becomes the nearest values of `format`; each run of 16 columns shares an exponent. Every value of both formats is a bfloat16.
+/// `out` becomes the nearest values of `format`; each run of 16 columns shares an exponent. Every value of both
+/// formats is a bfloat16.
 ///
 /// # Errors
 /// If shapes differ, or dtypes are not float32 or bfloat16.

@@ -98,8 +98,8 @@ impl Recording {
         self.steps.is_empty()
     }
 
-    /// Places every buffer: those that `kept` names get heap buffers of their own, which are returned beside the plan; all others
-    /// share the heap's arena.
+    /// Places every buffer: those that `kept` names get heap buffers of their own, which are returned beside the
+    /// plan; all others share the heap's arena.
     #[must_use]
     pub fn finish(mut self, kept: &[u32], options: PlanOptions, heap: &mut Heap) -> (Plan, Vec<HeapId>) {
         let mut places: Vec<Option<BufferId>> = vec![None; self.bytes.len()];
@@ -157,8 +157,8 @@ impl Recording {
         lives
     }
 
-    /// Lets results take over the memory of an operand that dies with the call, where the kernel can work in place. Gives for each
-    /// buffer the one whose memory it uses.
+    /// Lets results take over the memory of an operand that dies with the call, where the kernel can work in place.
+    /// Gives for each buffer the one whose memory it uses.
     fn share_in_place(&mut self, places: &[Option<BufferId>], lives: &mut [Option<Lifetime>]) -> Vec<usize> {
         let mut roots: Vec<usize> = (0..lives.len()).collect();
         for (at, step) in self.steps.iter_mut().enumerate() {

@@ -11,8 +11,8 @@ use crate::plan::operand::{BufferId, Operand};
 use crate::plan::poison::{self, Finding};
 use crate::plan::recording::{PlanOptions, Step};
 
-/// A list of calls whose operands all have their place. Running it allocates nothing and makes no system call but to wake and
-/// await the threads of the engine.
+/// A list of calls whose operands all have their place. Running it allocates nothing and makes no system call but to
+/// wake and await the threads of the engine.
 #[derive(Debug)]
 pub struct Plan {
     steps: Vec<Step>,
@@ -61,8 +61,8 @@ impl Plan {
 /// Runs one op.
 ///
 /// # Errors
-/// What a kernel finds; in checked mode, a result that was not written whole, that was computed from padding, or that is NaN
-/// although no operand is.
+/// What a kernel finds; in checked mode, a result that was not written whole, that was computed from padding, or that
+/// is NaN although no operand is.
 pub fn run_step(engine: &Engine, step: &Step, heap: &mut Heap, options: PlanOptions) -> Result<()> {
     if !options.checked {
         return step.calls.iter().try_for_each(|call| run_call(engine, call, heap));

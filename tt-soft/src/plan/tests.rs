@@ -3,7 +3,7 @@
 use half::bf16;
 
 use super::*;
-use crate::eltwise::{Binary, Unary};
+use crate::eltwise::{Binary, Fused, Unary};
 use crate::engine::Engine;
 use crate::isa::Isa;
 use crate::view::Dtype;
@@ -97,7 +97,11 @@ fn nan_from_finite_operands_is_found_and_nan_from_nan_is_not() {
     let mut heap = Heap::new();
     for (value, wanted) in [(0.0, "NaN although all operands are finite"), (f32::NAN, "nothing")] {
         let (x, out) = (filled(&mut heap, SHAPE, value), unwritten(&mut heap, SHAPE));
-        let message = run(&mut heap, vec![Call::new(Kernel::Binary(Binary::Div), vec![x, x], out)], out);
+        let message = run(
+            &mut heap,
+            vec![Call::new(Kernel::Binary(Binary::Div, Fused::default()), vec![x, x], out)],
+            out,
+        );
         assert!(message.contains(wanted), "{message}");
     }
 }
@@ -112,7 +116,7 @@ fn chain(options: PlanOptions) -> (Heap, Operand, Plan, Operand) {
         let place = |buffer| Operand::fresh(buffer, Dtype::Bf16, SHAPE, Arrangement::Rows);
         let index = recording.allocate(place(BufferId::Recorded(0)).1);
         let out = place(BufferId::Recorded(index)).0;
-        let call = Call::new(Kernel::BinaryScalar(Binary::Add, 1.0), vec![last], out);
+        let call = Call::new(Kernel::BinaryScalar(Binary::Add, Fused::default(), 1.0), vec![last], out);
         recording.push(Step::new("add", vec![call], out));
         last = out;
     }
