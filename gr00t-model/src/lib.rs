@@ -76,4 +76,7 @@ pub use observer::Observer;
 pub use policy::{Policy, PolicyBuilder, PolicyTimings, PredictOptions, Prediction};
 pub use stages::{CancelToken, ModelTimings, Stage, StageTiming, TraceLayout};
 pub use trace_cache::{TraceCacheStats, TraceKey};
+/// The device under the model, so that a program names one crate.
+#[doc(no_inline)]
+pub use tt_ops;
 pub use weights::{StructureReport, WeightClass, WeightRole};

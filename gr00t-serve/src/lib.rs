@@ -1,3 +1,10 @@
-//! The policy server on `gr00t-model`.
+//! The policy server: one robot's observations in, action chunks out, over the protocols that GR00T clients already speak.
+//!
+//! [`service::Service`] is what every protocol calls: it prepares a request on the host, queues it for the device, and answers
+//! with actions or a [`service::ServiceError`]. Protocols only translate bytes.
 
 #![forbid(unsafe_code)]
+
+pub mod auth;
+pub mod metrics;
+pub mod service;
