@@ -3,7 +3,7 @@
 //! The weight is a [K, N] matrix (TTNN's orientation; `nn.Linear` stores its transpose). It is cut into panels of 32
 //! columns; a panel holds, for each pair of k, its 32 columns with the two weights of a column side by side, so that one
 //! order serves fp32 FMA, `vdpbf16ps` and AMX tiles. K is padded to a multiple of 32 and N to whole panels, with zeros.
-//! float32 weights are not paired: a panel is [K][32].
+//! float32 weights are not paired: a panel is `[K][32]`.
 //!
 //! bfloat8_b and bfloat4_b are quantised exactly as tt-metal's tiles of the [K, N] matrix are (16 neighbours along N share
 //! an exponent), so the values are those that the card would hold. Magnitudes are stored as two's complement.
