@@ -57,6 +57,9 @@ pub enum ModelError {
         /// Of how many.
         elements: usize,
     },
+    /// The files of a checkpoint cannot be identified for the cache of packed weights.
+    #[error("packed cache: {0}")]
+    Cache(String),
     /// A part of the program that must hold failed in an earlier call.
     #[error("model: {0}")]
     Internal(&'static str),

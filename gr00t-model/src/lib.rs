@@ -58,6 +58,7 @@ mod mask;
 mod model;
 mod network;
 mod observer;
+mod packed_cache;
 mod pipeline;
 mod policy;
 mod stages;
@@ -73,6 +74,7 @@ pub use model::{
     Gr00t, Gr00tBuilder, LoadProgress, MAX_DENOISING_STEPS, ModelOptions, NormalizedActions, RunOptions,
 };
 pub use observer::Observer;
+pub use packed_cache::{PackedCache, PackedCacheStats};
 pub use policy::{Policy, PolicyBuilder, PolicyTimings, PredictOptions, Prediction};
 pub use stages::{CancelToken, ModelTimings, Stage, StageTiming, TraceLayout};
 pub use trace_cache::{TraceCacheStats, TraceKey};

@@ -7,6 +7,7 @@ use super::{Gr00t, ModelOptions};
 use crate::dtype_policy::DtypePolicy;
 use crate::error::Result;
 use crate::network::Network;
+use crate::packed_cache::PackedCache;
 use crate::stages::TraceLayout;
 use crate::weights::Ledger;
 
@@ -30,6 +31,7 @@ pub struct Gr00tBuilder<D: Device> {
     embodiments: Vec<usize>,
     options: ModelOptions,
     progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
+    cache: Option<PackedCache>,
 }
 
 impl<D: Device> std::fmt::Debug for Gr00tBuilder<D> {
@@ -48,7 +50,7 @@ impl<D: Device> Gr00tBuilder<D> {
     pub(super) fn new(config: ModelConfig, weights: Weights, device: D) -> Self {
         let options = ModelOptions::new(&config.gr00t.action_head_cfg);
         let (policy, embodiments) = (DtypePolicy::default(), Vec::new());
-        Self { config, weights, device, policy, embodiments, options, progress: None }
+        Self { config, weights, device, policy, embodiments, options, progress: None, cache: None }
     }
 
     /// The geometry.
@@ -98,6 +100,12 @@ impl<D: Device> Gr00tBuilder<D> {
         self
     }
 
+    /// Takes packed weights from `cache` and puts those there that it lacks; none by default.
+    pub fn packed_cache(mut self, cache: Option<PackedCache>) -> Self {
+        self.cache = cache;
+        self
+    }
+
     /// Called after each matmul weight.
     pub fn on_progress(mut self, progress: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Box::new(move |tensors, elements| progress(LoadProgress { tensors, elements })));
@@ -110,7 +118,7 @@ impl<D: Device> Gr00tBuilder<D> {
     /// Options out of range, weights that are missing or have another shape, what the device reports.
     pub fn build(self) -> Result<Gr00t<D>> {
         self.options.check()?;
-        let ledger = Ledger::new(self.progress);
+        let ledger = Ledger::new(self.progress, self.cache);
         let network = Network::new(self.device, self.config, self.weights, self.policy, ledger)?;
         for slot in self.embodiments {
             network.load_embodiment(slot)?;

@@ -15,6 +15,7 @@ use crate::error::{ModelError, Result};
 use crate::llm::SequenceLayout;
 use crate::network::Network;
 use crate::observer::Observer;
+use crate::packed_cache::PackedCache;
 use crate::pipeline::{InputValues, Pipeline};
 use crate::stages::{ModelTimings, Stage};
 use crate::trace_cache::{TraceCache, TraceCacheStats, TraceKey};
@@ -123,6 +124,11 @@ impl<D: Device> Gr00t<D> {
     /// Device tensors, elements and bytes per part, role and data type.
     pub fn structure(&self) -> StructureReport {
         self.network.ledger.report()
+    }
+
+    /// Where packed weights are kept, if anywhere.
+    pub fn packed_cache(&self) -> Option<&PackedCache> {
+        self.network.ledger.cache()
     }
 
     /// What the trace cache did so far.

@@ -60,23 +60,24 @@ impl<'a, D: Device> Loader<'a, D> {
 
     /// A matmul weight of several `torch.nn.Linear` weights `[out, inputs]` side by side: one for `[(name, out)]`.
     pub(crate) fn fused_out_in(&self, inputs: usize, parts: &[(&str, usize)]) -> Result<Weight<D>> {
-        let mut values = Vec::with_capacity(parts.len());
-        for (name, out) in parts {
-            values.push(self.values(&self.weights.pp(name), "weight", &[*out, inputs], 0..*out)?);
-        }
-        let slices: Vec<HostSlice<'_>> = values.iter().map(Values::slice).collect();
-        let weight = Weight::fused_out_in(self.device, inputs, self.dtype, &slices)?;
-        self.note(&weight, parts.len());
-        Ok(weight)
+        let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+        let n = parts.iter().map(|(_, out)| out).sum();
+        let spec = WeightSpec { k: inputs, n, dtype: self.dtype, order: WeightOrder::OutIn };
+        self.matmul_weight(&names.join("+"), spec, parts.len(), || {
+            parts
+                .iter()
+                .map(|(name, out)| self.values(&self.weights.pp(name), "weight", &[*out, inputs], 0..*out))
+                .collect()
+        })
     }
 
     /// A matmul weight `[out, ..]` whose trailing extents are flattened: a convolution with stride = kernel.
     pub(crate) fn conv_out_in(&self, shape: [usize; 4]) -> Result<Weight<D>> {
-        let values = self.values(&self.weights, "weight", &shape, 0..shape[0])?;
-        let inputs = shape[1] * shape[2] * shape[3];
-        let weight = Weight::fused_out_in(self.device, inputs, self.dtype, &[values.slice()])?;
-        self.note(&weight, 1);
-        Ok(weight)
+        let [n, channels, rows, columns] = shape;
+        let k = channels * rows * columns;
+        let spec = WeightSpec { k, n, dtype: self.dtype, order: WeightOrder::OutIn };
+        let read = || Ok(vec![self.values(&self.weights, "weight", &shape, 0..n)?]);
+        self.matmul_weight("weight", spec, 1, read)
     }
 
     /// Rows `rows` of slot `slot` of a category-specific weight `W [slots, inputs, out]`, used as `x · W[slot]`.
@@ -86,11 +87,33 @@ impl<'a, D: Device> Loader<'a, D> {
         slot: usize,
         rows: Range<usize>,
     ) -> Result<Weight<D>> {
-        let values = self.weights.f32_rows("W", &[slots, inputs, out], slot..slot + 1)?;
         let spec = WeightSpec { k: rows.len(), n: out, dtype: self.dtype, order: WeightOrder::InOut };
-        let values = values.get(rows.start * out..rows.end * out).unwrap_or_default();
-        let weight = Weight::pack(self.device, spec, &[values.into()])?;
-        self.note(&weight, 1);
+        let name = format!("W[{slot}][{rows:?}]");
+        self.matmul_weight(&name, spec, 1, || {
+            let mut values = self.weights.f32_rows("W", &[slots, inputs, out], slot..slot + 1)?;
+            values.truncate(rows.end * out);
+            Ok(vec![Values::F32(values.split_off(rows.start * out))])
+        })
+    }
+
+    /// A packed weight: from the cache, or of what `read` gives.
+    fn matmul_weight(
+        &self,
+        name: &str,
+        spec: WeightSpec,
+        tensors: usize,
+        read: impl FnOnce() -> Result<Vec<Values>>,
+    ) -> Result<Weight<D>> {
+        let pack = || -> Result<Weight<D>> {
+            let values = read()?;
+            let slices: Vec<HostSlice<'_>> = values.iter().map(Values::slice).collect();
+            Ok(Weight::pack(self.device, spec, &slices)?)
+        };
+        let weight = match self.ledger.cache().filter(|_| self.is_kept()) {
+            Some(cache) => cache.get_or_pack(self.device, &self.weights.path(name), spec, pack)?,
+            None => pack()?,
+        };
+        self.note(&weight, tensors);
         Ok(weight)
     }
 

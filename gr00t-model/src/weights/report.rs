@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use tt_ops::DataType;
 
 use crate::dtype_policy::Part;
+use crate::packed_cache::PackedCache;
 
 /// What a weight is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,12 +96,13 @@ impl fmt::Display for StructureReport {
 /// Called while weights are loaded, with the tensors of the checkpoint that are done and their elements.
 pub(crate) type Progress = Box<dyn Fn(usize, usize) + Send + Sync>;
 
-/// Keeps the account while weights are loaded.
+/// Keeps the account while weights are loaded, and knows where packed ones are.
 #[derive(Default)]
 pub(crate) struct Ledger {
     classes: Mutex<BTreeMap<(Part, WeightRole, String), WeightClass>>,
     done: Mutex<(usize, usize)>,
     progress: Option<Progress>,
+    cache: Option<PackedCache>,
 }
 
 impl fmt::Debug for Ledger {
@@ -110,9 +112,14 @@ impl fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// An empty account that reports to `progress`.
-    pub(crate) fn new(progress: Option<Progress>) -> Self {
-        Self { progress, ..Self::default() }
+    /// An empty account that reports to `progress`, of weights that come from `cache` where it has them.
+    pub(crate) fn new(progress: Option<Progress>, cache: Option<PackedCache>) -> Self {
+        Self { progress, cache, ..Self::default() }
+    }
+
+    /// Where packed weights are kept.
+    pub(crate) fn cache(&self) -> Option<&PackedCache> {
+        self.cache.as_ref()
     }
 
     pub(super) fn add(
