@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
+use crate::device::DeviceArgs;
 use crate::say::say;
 use crate::step::Steps;
 use crate::verify::{self, VerifyArgs};
@@ -29,7 +30,10 @@ pub(crate) fn run() -> Result<()> {
     if folders.is_empty() {
         left_out.push(format!("not verified: {} is absent", workspace::golden().display()));
     } else {
+        let small = folders.iter().filter(|f| verify::is_small_case(f)).cloned().collect();
         steps.run_here("verify", || verify::run(&VerifyArgs::new(folders)))?;
+        let on_device = VerifyArgs::new(small).on_device(DeviceArgs { checked: true, ..Default::default() });
+        steps.run_here("verify on the device", || verify::run(&on_device))?;
     }
     say!("all passed\n{}", steps.table());
     for line in left_out {

@@ -9,11 +9,16 @@ use gr00t_host::checkpoint::expected_tensors;
 /// Models with more weights than this run alone.
 const RUNS_ALONE_FROM: usize = 500_000_000;
 
+/// Whether a model of this geometry runs alone.
+pub(crate) fn is_full_size(config: &ModelConfig) -> bool {
+    let weights: usize = expected_tensors(config).iter().map(|t| t.shape.iter().product::<usize>()).sum();
+    weights >= RUNS_ALONE_FROM
+}
+
 /// Waits until no other process runs a model of this size; the lock ends when the result is dropped. Small models
 /// do not wait.
 pub(crate) fn alone(config: &ModelConfig) -> Result<Option<File>> {
-    let weights: usize = expected_tensors(config).iter().map(|t| t.shape.iter().product::<usize>()).sum();
-    if weights < RUNS_ALONE_FROM {
+    if !is_full_size(config) {
         return Ok(None);
     }
     let path = std::env::temp_dir().join("gr00t-tt-full-size.lock");

@@ -4,6 +4,7 @@
 
 mod ci;
 mod demo;
+mod device;
 mod full_size;
 mod inspect;
 mod predict;

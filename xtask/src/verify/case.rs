@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use gr00t_host::checkpoint::{Procedural, TensorSource};
-use gr00t_host::{ModelConfig, ModelInputs, Weights};
-use reference::Reference;
+use gr00t_host::{ModelConfig, ModelInputs};
 use serde::Deserialize;
 
+use super::VerifyArgs;
 use super::end_to_end;
 use super::golden::Golden;
 use super::report::Row;
 use super::stages::StageJudge;
+use super::subject::Subject;
 use crate::full_size;
-use crate::progress::{Progress, Watch};
+use crate::progress::Progress;
 
 /// The file that makes a folder a case.
 pub(super) const CASE_FILE: &str = "case.json";
@@ -48,11 +49,11 @@ enum CaseWeights {
     File(PathBuf),
 }
 
-/// Runs the case in `dir` through the reference and judges every stage.
+/// Runs the case in `dir` through the model asked for and judges every stage.
 ///
 /// # Errors
 /// If the folder cannot be read as a case; what can be compared and differs is a failing row instead.
-pub(super) fn rows(dir: &Path, progress: &Progress) -> Result<Vec<Row>> {
+pub(super) fn rows(dir: &Path, args: &VerifyArgs, progress: &Arc<Progress>) -> Result<Vec<Row>> {
     let path = dir.join(CASE_FILE);
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let case: CaseFile = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
@@ -61,9 +62,7 @@ pub(super) fn rows(dir: &Path, progress: &Progress) -> Result<Vec<Row>> {
     let mut rows = notes(&case, &golden);
 
     let steps = steps(&case, &golden, &config);
-    let reference =
-        Reference::new(&config, Weights::new(weights(dir, &case, &config)?)).with_denoising_steps(steps)?;
-
+    let source = weights(dir, &case, &config)?;
     let beside = dir.join(OBSERVATION_FILE);
     let observation = match &case.observation {
         Some(file) => Some(dir.join(file)),
@@ -75,25 +74,27 @@ pub(super) fn rows(dir: &Path, progress: &Progress) -> Result<Vec<Row>> {
     }
 
     let _alone = full_size::alone(&config)?;
-    let mut judge = StageJudge::new(&golden);
-    let mut stage = |name: &str, tensor: ndarray::ArrayView2<'_, f32>| {
-        let values: Vec<f32> = tensor.iter().copied().collect();
-        judge.stage(name, tensor.ncols(), &values);
-    };
-    let action_pred = reference.predict(&inputs, &mut Watch::new(progress, &mut stage))?;
+    let subject = Subject::load(args, &config, &source, &inputs, steps, progress)?;
+    let mut judge = StageJudge::new(&golden, subject.grading());
+    let action_pred = subject.run(&inputs, &mut judge)?;
     rows.extend(judge.finish());
 
     if let Some(check) = end_to_end {
         // The same inputs give the same output, so a second run is needed only where encoding went wrong.
-        let action_pred = if check.encodes_to(&inputs) {
-            action_pred
-        } else {
-            reference.predict(check.inputs(), &mut Watch::new(progress, &mut |_, _| ()))?
-        };
-        let values: Vec<f32> = action_pred.iter().copied().collect();
-        rows.extend(check.action_rows(&values));
+        let action_pred =
+            if check.encodes_to(&inputs) { action_pred } else { subject.predict(check.inputs())? };
+        rows.extend(check.action_rows(&action_pred, subject.grading()));
     }
     Ok(rows)
+}
+
+/// Whether the case in `dir` can be read and is not of the full size.
+pub(super) fn is_small(dir: &Path) -> bool {
+    let read = || -> Result<bool> {
+        let case: CaseFile = serde_json::from_str(&std::fs::read_to_string(dir.join(CASE_FILE))?)?;
+        Ok(!full_size::is_full_size(&model_config(dir, &case)?))
+    };
+    read().unwrap_or(false)
 }
 
 fn model_config(dir: &Path, case: &CaseFile) -> Result<ModelConfig> {

@@ -14,7 +14,7 @@ use gr00t_host::prompt::{PromptOptions, Tokenizer};
 use gr00t_host::state::UnknownKeys;
 use gr00t_host::{ModelConfig, ModelInputs};
 
-use super::figures::{Exactness, Gate, judge, judge_equal};
+use super::figures::{Exactness, Gate, Grading, judge, judge_equal};
 use super::host::transcendental;
 use super::report::{Row, Verdict};
 
@@ -97,7 +97,7 @@ impl Check {
     }
 
     /// One row per action key: physical actions of the model's output.
-    pub(super) fn action_rows(&self, action_pred: &[f32]) -> Vec<Row> {
+    pub(super) fn action_rows(&self, action_pred: &[f32], grading: Grading) -> Vec<Row> {
         let chunk = match self.decoder.decode(action_pred) {
             Ok(chunk) => chunk,
             Err(error) => return vec![Row::fail("actions", error.to_string())],
@@ -109,7 +109,7 @@ impl Check {
         for (key, expected) in &self.expected.actions {
             let name = format!("actions {key}");
             rows.push(match chunk.group(key) {
-                Some(group) => self.action_row(&name, group, chunk.horizon, expected),
+                Some(group) => self.action_row(&name, group, chunk.horizon, expected, grading),
                 None => Row::fail(name, "not produced"),
             });
         }
@@ -119,7 +119,14 @@ impl Check {
         rows
     }
 
-    fn action_row(&self, name: &str, group: &ActionGroup, horizon: usize, expected: &[Vec<f64>]) -> Row {
+    fn action_row(
+        &self,
+        name: &str,
+        group: &ActionGroup,
+        horizon: usize,
+        expected: &[Vec<f64>],
+        grading: Grading,
+    ) -> Row {
         if expected.len() != horizon || expected.iter().any(|row| row.len() != group.dim) {
             return Row::fail(name, format!("[{horizon}, {}] produced, another shape expected", group.dim));
         }
@@ -129,7 +136,11 @@ impl Check {
         }
         // A key without any range, such as a hand that never moved, must come out as it is.
         let most = ACTION_SHARE_OF_RANGE * self.range(&group.key).unwrap_or(0.0);
-        judge(name, &group.values, &expected, Gate::MaxAbsAlone(most))
+        let gate = match grading {
+            Grading::Reference => Gate::MaxAbsAlone(most),
+            Grading::Device { .. } => Gate::Shown,
+        };
+        judge(name, &group.values, &expected, gate)
     }
 
     /// The widest `max - min` of the key's dimensions.

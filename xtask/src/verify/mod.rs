@@ -7,13 +7,16 @@ mod golden;
 mod host;
 mod report;
 mod stages;
+mod subject;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use self::report::{Kind, Report};
+use crate::device::{DeviceArgs, Model};
 use crate::progress::Progress;
 use crate::say::say;
 
@@ -23,21 +26,36 @@ pub(crate) struct VerifyArgs {
     /// Case folders (with a case.json) and folders in the layout of golden/host
     #[arg(required = true)]
     folders: Vec<PathBuf>,
+    /// What runs the model of a case
+    #[arg(long, value_enum, default_value = "reference")]
+    model: Model,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Write all rows to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 impl VerifyArgs {
-    /// `folders`, and no JSON file.
+    /// `folders` through the reference, and no JSON file.
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
-        Self { folders, json: None }
+        Self { folders, model: Model::Reference, device: DeviceArgs::default(), json: None }
+    }
+
+    /// The same through the software device.
+    pub(crate) fn on_device(self, device: DeviceArgs) -> Self {
+        Self { model: Model::Device, device, ..self }
     }
 }
 
 /// Whether `dir` has the form of a folder that can be judged.
 pub(crate) fn is_judged(dir: &Path) -> bool {
     kind(dir).is_some()
+}
+
+/// Whether `dir` is a case that runs in seconds: any but the full size.
+pub(crate) fn is_small_case(dir: &Path) -> bool {
+    matches!(kind(dir), Some(Kind::Case)) && case::is_small(dir)
 }
 
 fn kind(folder: &Path) -> Option<Kind> {
@@ -59,7 +77,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
             say!("{}\n  left out: a file, not a folder", folder.display());
             continue;
         }
-        let report = judge(folder);
+        let report = judge(folder, args);
         say!("{}", report.table());
         reports.push(report);
     }
@@ -79,12 +97,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
 }
 
 /// Judges one folder.
-fn judge(folder: &Path) -> Report {
+fn judge(folder: &Path, args: &VerifyArgs) -> Report {
     let start = Instant::now();
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
     let kind = kind(folder);
     let outcome = match kind {
-        Some(Kind::Case) => case::rows(folder, &progress),
+        Some(Kind::Case) => case::rows(folder, args, &progress),
         Some(Kind::Host) => host::rows(folder),
         None if !folder.exists() => Err(anyhow!("no such folder")),
         None => Err(anyhow!("neither {} nor the files of golden/host are in it", case::CASE_FILE)),

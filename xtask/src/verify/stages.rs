@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::{Gate, judge};
+use super::figures::{Gate, Grading, judge};
 use super::golden::Golden;
 use super::report::Row;
 
@@ -22,18 +22,24 @@ const SAME: (&str, &str) = ("llm.norm", "backbone.features");
 const OUTPUT: &str = "action_pred";
 const OUTPUT_F64: &str = "action_pred_f64_as_f32";
 
+/// Whether a device's result of this stage counts: what leaves a part of the model. The stages between are shown.
+fn is_gated_on_devices(name: &str) -> bool {
+    matches!(name, "vision.mlp1" | "backbone.features" | "adapter.out" | OUTPUT) || name.ends_with(".dit_out")
+}
+
 /// The rows of a case's stages so far.
 #[derive(Debug)]
 pub(crate) struct StageJudge<'a> {
     golden: &'a Golden,
+    grading: Grading,
     judged: BTreeSet<String>,
     rows: Vec<Row>,
 }
 
 impl<'a> StageJudge<'a> {
     /// Nothing judged yet.
-    pub(crate) fn new(golden: &'a Golden) -> Self {
-        Self { golden, judged: BTreeSet::new(), rows: Vec::new() }
+    pub(crate) fn new(golden: &'a Golden, grading: Grading) -> Self {
+        Self { golden, grading, judged: BTreeSet::new(), rows: Vec::new() }
     }
 
     /// Judges one stage, `[rows, width]` row-major.
@@ -56,6 +62,11 @@ impl<'a> StageJudge<'a> {
         if !found && !same {
             self.rows.push(Row::fail(name, "not in the golden file"));
         }
+    }
+
+    /// A row of the caller's own.
+    pub(crate) fn add(&mut self, row: Row) {
+        self.rows.push(row);
     }
 
     /// All rows: those judged, then the golden stages that the model never produced and keys of no known kind.
@@ -85,7 +96,12 @@ impl<'a> StageJudge<'a> {
         if got.len() != expected.len() {
             anyhow::bail!("{} rows of {width}, golden {shape:?}", got.len() / width.max(1));
         }
-        let gate = if name == OUTPUT { Gate::MaxAbs(ACTION_PRED_MAX_ABS) } else { Gate::Stage };
+        let gate = match self.grading {
+            Grading::Reference if name == OUTPUT => Gate::MaxAbs(ACTION_PRED_MAX_ABS),
+            Grading::Reference => Gate::Stage,
+            Grading::Device { min_pcc } if is_gated_on_devices(name) => Gate::Pcc(min_pcc),
+            Grading::Device { .. } => Gate::Shown,
+        };
         Ok(judge(name, got, expected, gate))
     }
 
@@ -136,7 +152,7 @@ mod tests {
     }
 
     fn verdicts(golden: &Golden, stages: &[(&str, usize, &[f32])]) -> Vec<(String, Verdict)> {
-        let mut judge = StageJudge::new(golden);
+        let mut judge = StageJudge::new(golden, Grading::Reference);
         for (name, width, values) in stages {
             judge.stage(name, *width, values);
         }

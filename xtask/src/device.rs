@@ -1,0 +1,89 @@
+//! The software device as commands ask for it, and the model on it.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use gr00t_host::checkpoint::{Part, TensorSource, expected_tensors};
+use gr00t_host::{ModelConfig, Weights};
+use gr00t_model::{DtypePolicy, Gr00t};
+use tt_ops::Soft;
+use tt_ops::soft::Isa;
+
+use crate::progress::Progress;
+
+/// What runs the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Model {
+    /// The fp32 reference
+    Reference,
+    /// The model on a device, through captured traces
+    Device,
+}
+
+/// Options of every command that opens a device.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct DeviceArgs {
+    /// Data types of the device's weights: bf16, mixed or mixed_dit
+    #[arg(long, value_name = "POLICY", default_value_t, value_parser = policy)]
+    pub(crate) policy: DtypePolicy,
+    /// Instruction set level: portable, avx2, avx512 or amx; the best there is by default
+    #[arg(long, value_name = "LEVEL", value_parser = isa)]
+    pub(crate) isa: Option<Isa>,
+    /// Threads of the software device; one per CPU by default
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Poison padding and unwritten memory, and look at every result: slow
+    #[arg(long)]
+    pub(crate) checked: bool,
+}
+
+fn policy(name: &str) -> Result<DtypePolicy, String> {
+    name.parse().map_err(|e: gr00t_model::ModelError| e.to_string())
+}
+
+fn isa(name: &str) -> Result<Isa, String> {
+    Isa::parse(name).map_err(|e| e.to_string())
+}
+
+impl DeviceArgs {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// If the CPU lacks the level, or the number of threads cannot be.
+    pub(crate) fn open(&self) -> Result<Soft> {
+        let mut builder = Soft::builder().checked(self.checked);
+        if let Some(isa) = self.isa {
+            builder = builder.isa(isa);
+        }
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads);
+        }
+        builder.open().context("device")
+    }
+
+    /// Opens the device and loads the model with one embodiment.
+    ///
+    /// # Errors
+    /// If the device cannot be opened or the weights do not fit.
+    pub(crate) fn load(
+        &self,
+        config: &ModelConfig,
+        source: &Arc<dyn TensorSource>,
+        embodiment: usize,
+        progress: &Arc<Progress>,
+    ) -> Result<Gr00t<Soft>> {
+        let shown = Arc::clone(progress);
+        // Of category-specific tensors only one slot is loaded, so the bar ends a little early.
+        let total: usize = expected_tensors(config)
+            .iter()
+            .filter(|t| t.needed && t.part != Part::TokenEmbedding)
+            .map(|t| t.shape.iter().product::<usize>())
+            .sum();
+        Gr00t::builder(config.clone(), Weights::new(Arc::clone(source)), self.open()?)
+            .dtype_policy(self.policy)
+            .embodiments([embodiment])
+            .on_progress(move |p| shown.set("loading weights", p.elements as u64, total as u64))
+            .build()
+            .map_err(|e| anyhow!("{e}"))
+    }
+}
