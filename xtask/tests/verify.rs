@@ -40,6 +40,40 @@ fn tiny_mini_and_host_pass() {
     assert!(text(&output).contains("5 of 5 folders passed"), "{}", text(&output));
 }
 
+fn verify_on_device(folders: &[PathBuf], options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["verify", "--model", "device"])
+        .args(options)
+        .args(folders)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn tiny_passes_on_the_device_in_every_policy_and_checked() {
+    let Some(golden) = golden() else { return };
+    let folders = ["tiny/a", "tiny/two_views"].map(|f| golden.join(f));
+    for policy in ["bf16", "mixed", "mixed_dit"] {
+        for options in [&["--policy", policy][..], &["--policy", policy, "--checked", "--threads", "3"]] {
+            let output = verify_on_device(&folders, options);
+            assert!(output.status.success(), "{policy}: {}", text(&output));
+            assert!(text(&output).contains("observed run's bytes"), "{}", text(&output));
+        }
+    }
+}
+
+#[test]
+fn a_wrong_golden_stage_fails_on_the_device() {
+    let Some(golden) = golden() else { return };
+    let changed = changed_case(&golden, |tensors| {
+        let (_, _, data) = tensors.get_mut("out.adapter.out").unwrap();
+        data.rotate_left(4);
+    });
+    let output = verify_on_device(&[changed.path().to_path_buf()], &[]);
+    assert!(!output.status.success());
+    assert!(text(&output).contains("wanted PCC 0.999"), "{}", text(&output));
+}
+
 /// Copies `tiny/a` and changes its golden tensors.
 fn changed_case(golden: &Path, change: impl FnOnce(&mut Tensors)) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
