@@ -94,7 +94,8 @@ impl<'a, D: Device, O: ActivationType> Linear<'a, D, O> {
 
 /// `activation(x · w + bias) + residual`: `x [.., m, k]`, `w [k, n]` → `[.., m, n]` (`ttnn.linear`).
 ///
-/// Sums are fp32 and rounded once to `O`.
+/// Sums are fp32 and rounded once to `O`. With a weight that is not `float32`, `x` is rounded to `bfloat16` first, as on
+/// the card.
 ///
 /// # Errors
 /// Extents, data types or layouts that do not fit.

@@ -12,8 +12,10 @@
 //!   share its arena, because nothing in it outlives a run.
 //! * A result may take over the memory of an operand that dies with the call (the residual of a matmul). The plan
 //!   changes where values lie, never how they are computed.
+//! * A result that is only copied into a part of a larger buffer (concat of rows) is written there at once.
 //! * Running a plan allocates nothing. The checked mode ([`PlanOptions::checked`]) poisons and looks, and may.
 
+mod elide;
 mod heap;
 mod kernel;
 mod memory;

@@ -1,5 +1,6 @@
 //! Recording: the list of planned kernels that a capture makes, and how it becomes a plan.
 
+use crate::plan::elide::elide_copies;
 use crate::plan::heap::{Heap, HeapId};
 use crate::plan::kernel::Kernel;
 use crate::plan::operand::{BufferId, Operand};
@@ -111,6 +112,9 @@ impl Recording {
                 *place = Some(BufferId::Heap(id));
             }
         }
+        if !options.checked {
+            elide_copies(&mut self.steps, &|index| kept.contains(&index));
+        }
         let mut lives = self.lifetimes();
         let roots = if options.checked {
             (0..lives.len()).collect()
@@ -171,7 +175,8 @@ impl Recording {
             let alone = call.inputs.iter().filter(|i| i.buffer == operand.buffer).count() == 1;
             let dies = lives[source].is_some_and(|l| l.last == at);
             let fits = operand.same_place(&call.output) && self.bytes[out] == self.bytes[source];
-            let free = places[out].is_none() && places[source].is_none() && out != source;
+            let first = lives[out].is_some_and(|l| l.first == at);
+            let free = places[out].is_none() && places[source].is_none() && out != source && first;
             if !(alone && dies && fits && free) {
                 continue;
             }
