@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod codec;
 pub mod metrics;
 pub mod service;
