@@ -1,14 +1,20 @@
 //! `cargo xtask inspect`: what weights consist of, and whether they fit their config.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use gr00t_host::checkpoint::PartSize;
+use tt_ops::Device;
 
+use crate::device::DeviceArgs;
+use crate::full_size;
 use crate::progress::Progress;
 use crate::say::say;
 use crate::weights::WeightsArgs;
 
 /// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct InspectArgs {
     /// synthetic or synthetic:SEED, a folder, a safetensors file, or a repository owner/name@revision
     weights: String,
@@ -24,6 +30,14 @@ pub(crate) struct InspectArgs {
     /// Read every weight and refuse NaN and infinities
     #[arg(long)]
     check: bool,
+    /// Load them on the software device too, and list what lies on it per part, role and data type
+    #[arg(long)]
+    on_device: bool,
+    /// Slot of the category-specific weights that goes on the device
+    #[arg(long, value_name = "SLOT", default_value_t = 24)]
+    embodiment: usize,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 /// Prints the inventory, then the differences to the config.
@@ -31,7 +45,7 @@ pub(crate) struct InspectArgs {
 /// # Errors
 /// If the weights cannot be opened, differ from their config, or hold values that are not finite.
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
     let weights =
         WeightsArgs { weights: args.weights.clone(), config: args.config.clone(), download: args.download };
     let (checkpoint, _) = weights.open(&progress)?;
@@ -59,6 +73,12 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         say!("warning: {warning}");
     }
     say!("fits its config");
+    if args.on_device {
+        let _alone = full_size::alone(checkpoint.config())?;
+        let model = args.device.load(checkpoint.config(), checkpoint.source(), args.embodiment, &progress)?;
+        say!("\non {}, {}", model.device().describe(), model.dtype_policy());
+        say!("{}", model.structure());
+    }
     Ok(())
 }
 

@@ -3,11 +3,13 @@
 mod plot;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gr00t_host::noise::Noise;
 use gr00t_host::observation::ObservationFile;
 
+use crate::device::{DeviceArgs, Model};
 use crate::predict::{self, Request};
 use crate::progress::Progress;
 use crate::say::say;
@@ -22,6 +24,8 @@ const OBSERVATION: &str = "xtask/assets/demo/observation.json";
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     weights: WeightsArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Exit after showing the result
     #[arg(long)]
     once: bool,
@@ -39,10 +43,12 @@ fn default_picture() -> PathBuf {
 /// # Errors
 /// If the weights cannot be had or the picture cannot be written.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
     let file = ObservationFile::read(workspace::root().join(OBSERVATION))?;
     let request = Request {
         weights: &args.weights,
+        model: Model::Device,
+        device: &args.device,
         file: &file,
         metadata: None,
         data_config: None,

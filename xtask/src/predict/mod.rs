@@ -1,9 +1,10 @@
-//! `cargo xtask predict`: one observation in, one action chunk out, through the fp32 reference.
+//! `cargo xtask predict`: one observation in, one action chunk out, through the fp32 reference or a device.
 
 mod run;
 mod show;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use gr00t_host::noise::Noise;
@@ -12,6 +13,7 @@ use gr00t_host::observation::ObservationFile;
 pub(crate) use run::{Prediction, Request, predict};
 pub(crate) use show::{print_actions, print_head, print_timings};
 
+use crate::device::{DeviceArgs, Model};
 use crate::progress::Progress;
 use crate::weights::WeightsArgs;
 
@@ -23,6 +25,11 @@ const MAX_NOISE_BYTES: u64 = 64 << 20;
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     weights: WeightsArgs,
+    /// What runs the model
+    #[arg(long, value_enum, default_value = "reference")]
+    model: Model,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Statistics in the form of a checkpoint's experiment_cfg/metadata.json
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
@@ -51,11 +58,13 @@ pub(crate) struct PredictArgs {
 /// # Errors
 /// If weights, observation, statistics and data config do not fit together.
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
     let file = ObservationFile::read(&args.observation)?;
     let prediction = predict(
         &Request {
             weights: &args.weights,
+            model: args.model,
+            device: &args.device,
             file: &file,
             metadata: args.metadata.as_deref(),
             data_config: args.data_config.as_deref(),

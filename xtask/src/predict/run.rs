@@ -11,9 +11,12 @@ use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
 use gr00t_host::encode::{Encoded, Encoder, EncoderOptions};
 use gr00t_host::noise::Noise;
 use gr00t_host::observation::ObservationFile;
-use gr00t_host::{ActionChunk, ModelConfig, Weights};
+use gr00t_host::{ActionChunk, ModelConfig, ModelInputs, TensorSource, Weights};
+use gr00t_model::RunOptions;
 use reference::Reference;
+use tt_ops::Device;
 
+use crate::device::{DeviceArgs, Model};
 use crate::full_size;
 use crate::progress::{Progress, Watch};
 use crate::weights::{Loaded, WeightsArgs};
@@ -23,6 +26,10 @@ use crate::weights::{Loaded, WeightsArgs};
 pub(crate) struct Request<'a> {
     /// Weights and their config.
     pub(crate) weights: &'a WeightsArgs,
+    /// What runs the model.
+    pub(crate) model: Model,
+    /// The device, where it is one.
+    pub(crate) device: &'a DeviceArgs,
     /// The observation.
     pub(crate) file: &'a ObservationFile,
     /// Statistics that win over all others.
@@ -50,6 +57,8 @@ pub(crate) struct Prediction {
     pub(crate) embodiment: String,
     /// Where the statistics came from.
     pub(crate) metadata: String,
+    /// What ran the model.
+    pub(crate) ran_on: String,
     /// Denoising steps.
     pub(crate) steps: usize,
     /// Part → wall time, in the order of the run.
@@ -60,7 +69,7 @@ pub(crate) struct Prediction {
 ///
 /// # Errors
 /// If weights, observation, statistics and data config do not fit together.
-pub(crate) fn predict(request: &Request<'_>, progress: &Progress) -> Result<Prediction> {
+pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result<Prediction> {
     let start = Instant::now();
     let loaded = request.weights.load(progress)?;
     let mut times = vec![("open weights".to_string(), start.elapsed())];
@@ -71,10 +80,7 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Progress) -> Result<Pred
     let options = EncoderOptions::default();
     let encoder = Encoder::new(&config, &data_config, &metadata, Arc::clone(&loaded.tokenizer), options)?;
     let decoder = Decoder::new(&config, &data_config, &metadata, ActionOptions::default())?;
-    let mut reference = Reference::new(&config, Weights::new(loaded.source));
-    if let Some(steps) = request.steps {
-        reference = reference.with_denoising_steps(steps)?;
-    }
+    let steps = request.steps.unwrap_or(config.gr00t.action_head_cfg.num_inference_timesteps);
 
     let start = Instant::now();
     let observation = request.file.observation()?;
@@ -85,14 +91,14 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Progress) -> Result<Pred
     times.push(("state and noise".into(), encoded.timings.state));
 
     let _alone = full_size::alone(&config)?;
-    let mut no_stage = |_: &str, _: ndarray::ArrayView2<'_, f32>| ();
-    let mut watch = Watch::new(progress, &mut no_stage);
-    let action_pred = reference.predict(&encoded.inputs, &mut watch)?;
-    times.extend(watch.times.iter().map(|(part, time)| (part.name().to_string(), *time)));
+    let run = Run { config: &config, source: &loaded.source, inputs: &encoded.inputs, steps };
+    let (action_pred, ran_on) = match request.model {
+        Model::Reference => (run.reference(progress, &mut times)?, "the fp32 reference".to_string()),
+        Model::Device => run.device(request.device, progress, &mut times)?,
+    };
 
     let start = Instant::now();
-    let values: Vec<f32> = action_pred.iter().copied().collect();
-    let chunk = decoder.decode(&values)?;
+    let chunk = decoder.decode(&action_pred)?;
     times.push(("decode actions".into(), start.elapsed()));
     Ok(Prediction {
         chunk,
@@ -101,9 +107,52 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Progress) -> Result<Pred
         embodiment: data_config.embodiment.name().to_string(),
         data_config: data_config.name,
         metadata: metadata_from,
-        steps: reference.denoising_steps(),
+        ran_on,
+        steps,
         times,
     })
+}
+
+/// Model inputs and what they run through.
+struct Run<'a> {
+    config: &'a ModelConfig,
+    source: &'a Arc<dyn TensorSource>,
+    inputs: &'a ModelInputs,
+    steps: usize,
+}
+
+impl Run<'_> {
+    fn reference(&self, progress: &Progress, times: &mut Vec<(String, Duration)>) -> Result<Vec<f32>> {
+        let reference = Reference::new(self.config, Weights::new(Arc::clone(self.source)))
+            .with_denoising_steps(self.steps)?;
+        let mut no_stage = |_: &str, _: ndarray::ArrayView2<'_, f32>| ();
+        let mut watch = Watch::new(progress, &mut no_stage);
+        let action_pred = reference.predict(self.inputs, &mut watch)?;
+        times.extend(watch.times.iter().map(|(part, time)| (part.name().to_string(), *time)));
+        Ok(action_pred.iter().copied().collect())
+    }
+
+    /// Loads, captures, and replays; the second replay is what is timed, as every later request would be.
+    fn device(
+        &self,
+        device: &DeviceArgs,
+        progress: &Arc<Progress>,
+        times: &mut Vec<(String, Duration)>,
+    ) -> Result<(Vec<f32>, String)> {
+        let start = Instant::now();
+        let model = device.load(self.config, self.source, self.inputs.embodiment_id, progress)?;
+        times.push(("load weights".into(), start.elapsed()));
+        let options = RunOptions::new().denoising_steps(self.steps);
+        let start = Instant::now();
+        model.predict(self.inputs, &options)?;
+        times.push(("capture and first run".into(), start.elapsed()));
+        let output = model.predict(self.inputs, &options)?;
+        times.push(("write inputs".into(), output.timings.write));
+        times.extend(output.timings.stages.iter().map(|s| (s.stage.name().to_string(), s.elapsed)));
+        times.push(("read actions".into(), output.timings.read));
+        let ran_on = format!("{}, {}", model.device().describe(), model.dtype_policy());
+        Ok((output.action_pred, ran_on))
+    }
 }
 
 /// The data config asked for, else the observation's own: a built-in name, or a TOML file beside the observation.

@@ -10,6 +10,7 @@ use crate::say::say;
 pub(crate) fn print_head(prediction: &Prediction) {
     let inputs = &prediction.encoded.inputs;
     say!("weights      {}", prediction.weights);
+    say!("ran on       {}", prediction.ran_on);
     say!("data config  {}, embodiment {}", prediction.data_config, prediction.embodiment);
     say!("statistics   {}", prediction.metadata);
     say!("prompt       {}", prediction.encoded.prompt.language);
@@ -44,7 +45,7 @@ pub(crate) fn print_actions(chunk: &ActionChunk) {
 pub(crate) fn print_timings(prediction: &Prediction) {
     say!("");
     for (part, time) in &prediction.times {
-        say!("{part:<18} {:>10.2} ms", time.as_secs_f64() * 1e3);
+        say!("{part:<22} {:>10.2} ms", time.as_secs_f64() * 1e3);
     }
 }
 
@@ -63,6 +64,7 @@ pub(super) fn as_json(prediction: &Prediction) -> Value {
         prediction.times.iter().map(|(part, time)| (part.clone(), json!(time.as_secs_f64() * 1e3))).collect();
     json!({
         "weights": prediction.weights,
+        "ran_on": prediction.ran_on,
         "data_config": prediction.data_config,
         "embodiment": prediction.embodiment,
         "metadata": prediction.metadata,
