@@ -19,7 +19,7 @@ pub enum Error {
         most: usize,
     },
     /// A buffer does not have the elements of its shape.
-    #[error("array: {0}")]
+    #[error(transparent)]
     Shape(#[from] ndarray::ShapeError),
 }
 

@@ -20,7 +20,8 @@ pub(crate) fn silu(mut x: Array2<f32>) -> Array2<f32> {
 
 /// `max(x, 0)`.
 pub(crate) fn relu(mut x: Array2<f32>) -> Array2<f32> {
-    x.mapv_inplace(|x| x.max(0.0));
+    // Not `max`, which turns NaN into 0 and so hides a broken weight from everything after it.
+    x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
     x
 }
 
@@ -50,5 +51,12 @@ mod tests {
     #[test]
     fn silu_of_large_negative_numbers_is_zero() {
         assert_eq!(silu(array![[-200.0]]), array![[0.0]]);
+    }
+
+    #[test]
+    fn not_a_number_stays_one() {
+        for activation in [gelu_tanh, silu, relu] {
+            assert!(activation(array![[f32::NAN]])[[0, 0]].is_nan());
+        }
     }
 }
