@@ -2,20 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::OneLine;
+
 /// What went wrong, where, what was found and what was wanted. Messages are one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{}: {reason}", OneLine(.path.display()))]
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
+        /// The system's reason. Part of the message, so not [`std::error::Error::source`], which would say it twice.
+        reason: std::io::Error,
     },
     /// A file is not the JSON or TOML that it should be.
-    #[error("{path}: {what}")]
+    #[error("{}: {}", OneLine(.path.display()), OneLine(.what))]
     Parse {
         /// The file.
         path: PathBuf,
@@ -23,10 +25,10 @@ pub enum Error {
         what: String,
     },
     /// A model configuration contradicts itself or asks for what this model is not.
-    #[error("config: {0}")]
+    #[error("config: {}", OneLine(.0))]
     Config(String),
     /// A checkpoint (folder, shard, index, cache entry) is not usable.
-    #[error("checkpoint {path}: {what}")]
+    #[error("checkpoint {}: {}", OneLine(.path.display()), OneLine(.what))]
     Checkpoint {
         /// The folder or file.
         path: PathBuf,
@@ -34,7 +36,7 @@ pub enum Error {
         what: String,
     },
     /// One tensor is missing or is not what was wanted.
-    #[error("tensor {name}: {what}")]
+    #[error("tensor {}: {}", OneLine(.name), OneLine(.what))]
     Tensor {
         /// Full dotted name.
         name: String,
@@ -42,7 +44,7 @@ pub enum Error {
         what: String,
     },
     /// A repository could not be found in the cache or fetched.
-    #[error("hub {repo}: {what}")]
+    #[error("hub {}: {}", OneLine(.repo), OneLine(.what))]
     Hub {
         /// `owner/name@revision`.
         repo: String,
@@ -50,19 +52,19 @@ pub enum Error {
         what: String,
     },
     /// An image cannot be decoded or has a size that the policy refuses.
-    #[error("image: {0}")]
+    #[error("image: {}", OneLine(.0))]
     Image(String),
     /// An instruction cannot be turned into tokens.
-    #[error("prompt: {0}")]
+    #[error("prompt: {}", OneLine(.0))]
     Prompt(String),
     /// Noise of the wrong shape or with values that are not finite.
-    #[error("noise: {0}")]
+    #[error("noise: {}", OneLine(.0))]
     Noise(String),
     /// Statistics or modalities of an embodiment are missing or contradictory.
-    #[error("metadata: {0}")]
+    #[error("metadata: {}", OneLine(.0))]
     Metadata(String),
     /// A data config is unknown, malformed, or does not fit the metadata.
-    #[error("data config {name}: {what}")]
+    #[error("data config {}: {}", OneLine(.name), OneLine(.what))]
     DataConfig {
         /// The data config.
         name: String,
@@ -70,10 +72,10 @@ pub enum Error {
         what: String,
     },
     /// An observation does not fit the data config; every problem is listed.
-    #[error("observation: {}", .0.join("; "))]
+    #[error("observation: {}", OneLine(.0.join("; ")))]
     Observation(Vec<String>),
     /// The model's output is not a usable action.
-    #[error("action: {0}")]
+    #[error("action: {}", OneLine(.0))]
     Action(String),
 }
 
@@ -82,8 +84,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// An [`Error::Io`] for `path`.
-    pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Self::Io { path: path.as_ref().to_path_buf(), source }
+    pub fn io(path: impl AsRef<Path>, reason: std::io::Error) -> Self {
+        Self::Io { path: path.as_ref().to_path_buf(), reason }
     }
 
     /// An [`Error::Checkpoint`] for `path`.

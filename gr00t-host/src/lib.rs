@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+mod capped;
 pub mod checkpoint;
 pub mod config;
 pub mod decode;
@@ -17,12 +18,15 @@ pub mod image;
 pub mod metrics;
 pub mod noise;
 pub mod observation;
+mod one_line;
 pub mod prompt;
 pub mod state;
 
 pub use action::ActionChunk;
+pub use capped::read_capped;
 pub use checkpoint::{TensorSource, Weights};
 pub use config::ModelConfig;
 pub use encode::ModelInputs;
 pub use error::{Error, Result};
 pub use observation::Observation;
+pub use one_line::OneLine;

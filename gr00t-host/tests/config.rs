@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use gr00t_host::ModelConfig;
-use gr00t_host::config::{EagleConfig, Gr00tConfig};
+use gr00t_host::config::{DiffusionModelConfig, EagleConfig, Gr00tConfig};
 
 fn refused(change: impl FnOnce(&mut Gr00tConfig, &mut EagleConfig)) -> String {
     let ModelConfig { mut gr00t, mut eagle } = ModelConfig::n1_5();
@@ -70,4 +70,38 @@ fn features_that_n1_5_lacks_are_refused_by_name() {
     assert!(refused(|_, eagle| eagle.use_pixel_shuffle = true).contains("use_pixel_shuffle"));
     assert!(refused(|gr00t, _| gr00t.model_type = "gr00t_n1_6".into()).contains("gr00t_n1_6"));
     assert!(refused(|gr00t, _| gr00t.backbone_cfg.project_to_dim = Some(1536)).contains("project_to_dim"));
+}
+
+#[test]
+fn settings_that_would_change_the_results_are_refused_and_not_passed_over() {
+    assert!(refused(|_, eagle| eagle.text_config.use_sliding_window = true).contains("use_sliding_window"));
+    let scaled = |_: &mut Gr00tConfig, eagle: &mut EagleConfig| {
+        eagle.text_config.rope_scaling = Some(serde_json::json!({"type": "yarn", "factor": 4.0}));
+    };
+    assert!(refused(scaled).contains("rope_scaling is set"));
+    assert!(
+        refused(|gr00t, _| dit(gr00t).activation_fn = "geglu".into()).contains("activation_fn is \"geglu\"")
+    );
+    assert!(
+        refused(|gr00t, _| dit(gr00t).attention_bias = false).contains("diffusion_model_cfg.attention_bias")
+    );
+    assert!(refused(|gr00t, _| dit(gr00t).norm_eps = 1e-6).contains("norm_eps is 1e-6, N1.5 has 1e-5"));
+    assert!(
+        refused(|gr00t, _| dit(gr00t).norm_elementwise_affine = true).contains("norm_elementwise_affine")
+    );
+}
+
+#[test]
+fn constants_that_give_no_numbers_are_refused() {
+    for eps in [0.0, -1e-6, f64::NAN, 1.0] {
+        assert!(refused(|_, eagle| eagle.text_config.rms_norm_eps = eps).contains("rms_norm_eps is"));
+        assert!(refused(|_, eagle| eagle.vision_config.layer_norm_eps = eps).contains("layer_norm_eps is"));
+    }
+    for theta in [0.0, -1e6, f64::INFINITY] {
+        assert!(refused(|_, eagle| eagle.text_config.rope_theta = theta).contains("rope_theta is"));
+    }
+}
+
+fn dit(gr00t: &mut Gr00tConfig) -> &mut DiffusionModelConfig {
+    &mut gr00t.action_head_cfg.diffusion_model_cfg
 }

@@ -126,3 +126,22 @@ fn several_time_steps_of_state_are_refused_with_their_key() {
     let message = ObservationFile::read(&path).unwrap().observation().unwrap_err().to_string();
     assert!(message.contains("state left_arm: 2 time steps, wanted 1"), "{message}");
 }
+
+#[test]
+fn state_that_is_not_numbers_is_refused_with_its_key_and_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("observation.json");
+    let state = r#"{"a": "x", "b": [null], "c": [[[1.0]]], "d": [[1.0], 2.0], "e\nf": {}}"#;
+    fs::write(&path, format!(r#"{{"images": {{}}, "state": {state}}}"#)).unwrap();
+    let message = ObservationFile::read(&path).unwrap().observation().unwrap_err().to_string();
+    for key in ["state a: ", "state b: ", "state c: ", "state d: ", "state e\\nf: "] {
+        assert!(message.contains(key), "no {key:?} in {message}");
+    }
+    assert!(!message.contains('\n'), "{message}");
+}
+
+#[test]
+fn a_file_that_never_ends_is_refused() {
+    let error = ObservationFile::read("/dev/zero").unwrap_err();
+    assert!(matches!(error, Error::Parse { .. }), "{error}");
+}

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::TensorSource;
 use super::shards::{INDEX_FILE, absence, unfinished_downloads};
+use crate::read_capped;
 
 /// Name of the one file of a checkpoint that is not sharded.
 pub(super) const SINGLE_FILE: &str = "model.safetensors";
@@ -36,11 +37,10 @@ const FAMILIES: [(&str, &str); 5] = [
 /// # Errors
 /// Why it is not one of GR00T N1.5.
 pub(super) fn config_kind(path: &Path) -> Result<ConfigKind, String> {
-    let size = std::fs::metadata(path).map_err(|_| format!("config.json {}", absence(path)))?.len();
-    if size > MAX_CONFIG_BYTES {
-        return Err(format!("config.json has {size} bytes, at most {MAX_CONFIG_BYTES} expected"));
+    if !path.exists() {
+        return Err(format!("config.json {}", absence(path)));
     }
-    let text = std::fs::read(path).map_err(|e| format!("config.json: {e}"))?;
+    let text = read_capped(path, MAX_CONFIG_BYTES).map_err(|e| e.to_string())?;
     let json: Value = serde_json::from_slice(&text).map_err(|e| format!("config.json: {e}"))?;
     if json.get("peft_type").is_some() {
         return Err(lora("config.json has peft_type"));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::json_map::UniqueEntries;
 use super::{SafetensorsFile, TensorInfo, TensorSource};
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Name of the index in a sharded checkpoint folder.
 pub(super) const INDEX_FILE: &str = "model.safetensors.index.json";
@@ -121,13 +121,9 @@ impl TensorSource for ShardedSafetensors {
 
 /// Tensors per shard.
 fn read_index(path: &Path) -> Result<BTreeMap<String, Vec<String>>> {
-    let bytes = fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
-    let parse = |what: String| Error::Parse { path: path.to_path_buf(), what };
-    if bytes > MAX_INDEX_BYTES {
-        return Err(parse(format!("{bytes} bytes, at most {MAX_INDEX_BYTES} expected")));
-    }
-    let text = fs::read(path).map_err(|e| Error::io(path, e))?;
-    let index: Index = serde_json::from_slice(&text).map_err(|e| parse(e.to_string()))?;
+    let text = read_capped(path, MAX_INDEX_BYTES)?;
+    let index: Index = serde_json::from_slice(&text)
+        .map_err(|e| Error::Parse { path: path.to_path_buf(), what: e.to_string() })?;
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tensor, file) in index.weight_map.0 {
         files.entry(file).or_default().push(tensor);
@@ -154,7 +150,10 @@ fn open_shard(dir: &Path, file: &str, tensors: &[String]) -> Result<SafetensorsF
     if !path.exists() {
         return Err(format!("shard {file} ({for_tensors}) {}{}", absence(&path), unfinished_downloads(dir)));
     }
-    SafetensorsFile::open(&path).map_err(|e| e.to_string())
+    SafetensorsFile::open(&path).map_err(|e| match e {
+        Error::Checkpoint { what, .. } => format!("{file}: {what}"),
+        other => other.to_string(),
+    })
 }
 
 /// A name that cannot lead out of the folder it is joined to.

@@ -126,6 +126,10 @@ pub struct TextConfig {
     pub hidden_act: String,
     /// Whether the attention projections have biases; false in Qwen3.
     pub attention_bias: bool,
+    /// Whether attention is limited to a window; false in Qwen3.
+    pub use_sliding_window: bool,
+    /// Stretching of the rotary positions; none in N1.5.
+    pub rope_scaling: Option<serde_json::Value>,
 }
 
 impl Default for TextConfig {
@@ -143,6 +147,8 @@ impl Default for TextConfig {
             max_position_embeddings: 40_960,
             hidden_act: "silu".into(),
             attention_bias: false,
+            use_sliding_window: false,
+            rope_scaling: None,
         }
     }
 }

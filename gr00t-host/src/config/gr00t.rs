@@ -6,6 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Activation and LayerNorm epsilon of the transformer blocks of DiT and adapter, defaults of both classes upstream.
+pub(super) const BLOCK_ACTIVATION: &str = "gelu-approximate";
+/// See [`BLOCK_ACTIVATION`].
+pub(super) const BLOCK_NORM_EPS: f64 = 1e-5;
+
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -142,6 +147,14 @@ pub struct DiffusionModelConfig {
     pub norm_type: String,
     /// Position embeddings inside the DiT: none in N1.5.
     pub positional_embeddings: Option<String>,
+    /// Activation of the MLPs.
+    pub activation_fn: String,
+    /// Whether the attention projections have biases; true in N1.5.
+    pub attention_bias: bool,
+    /// Whether the blocks' norms have weights of their own; false in N1.5, whose scales come from the time embedding.
+    pub norm_elementwise_affine: bool,
+    /// LayerNorm's epsilon in the blocks.
+    pub norm_eps: f64,
 }
 
 impl Default for DiffusionModelConfig {
@@ -155,6 +168,10 @@ impl Default for DiffusionModelConfig {
             interleave_self_attention: true,
             norm_type: "ada_norm".into(),
             positional_embeddings: None,
+            activation_fn: BLOCK_ACTIVATION.into(),
+            attention_bias: true,
+            norm_elementwise_affine: false,
+            norm_eps: BLOCK_NORM_EPS,
         }
     }
 }
@@ -178,11 +195,25 @@ pub struct VlSelfAttentionConfig {
     pub num_layers: usize,
     /// Position embeddings: none in N1.5.
     pub positional_embeddings: Option<String>,
+    /// Activation of the MLPs.
+    pub activation_fn: String,
+    /// Whether the attention projections have biases; true in N1.5.
+    pub attention_bias: bool,
+    /// LayerNorm's epsilon.
+    pub norm_eps: f64,
 }
 
 impl Default for VlSelfAttentionConfig {
     fn default() -> Self {
-        Self { attention_head_dim: 64, num_attention_heads: 32, num_layers: 4, positional_embeddings: None }
+        Self {
+            attention_head_dim: 64,
+            num_attention_heads: 32,
+            num_layers: 4,
+            positional_embeddings: None,
+            activation_fn: BLOCK_ACTIVATION.into(),
+            attention_bias: true,
+            norm_eps: BLOCK_NORM_EPS,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use super::{EagleConfig, Gr00tConfig};
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Largest configuration file that is read.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -100,13 +100,6 @@ impl ModelConfig {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let size = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
-    if size > MAX_CONFIG_BYTES {
-        return Err(Error::Parse {
-            path: path.to_path_buf(),
-            what: format!("{size} bytes, at most {MAX_CONFIG_BYTES} expected"),
-        });
-    }
-    let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let text = read_capped(path, MAX_CONFIG_BYTES)?;
     serde_json::from_slice(&text).map_err(|e| Error::Parse { path: path.to_path_buf(), what: e.to_string() })
 }

@@ -1,11 +1,14 @@
 //! Contradictions in a [`ModelConfig`]: geometry that no checkpoint can have, and features that N1.5 lacks.
 
 use super::ModelConfig;
+use super::gr00t::{BLOCK_ACTIVATION, BLOCK_NORM_EPS};
 
 /// Sizes beyond this are typing errors or attacks, not models. Bytes of a tensor of three such sides fit in 64 bits.
 const MAX_SIZE: usize = 1 << 20;
 /// Layers beyond this likewise; keeps the list of expected tensors short.
 const MAX_LAYERS: usize = 1 << 10;
+/// A norm's epsilon beyond this is a typing error: variances are of order 1.
+const MAX_EPS: f64 = 1e-2;
 /// Colour channels of an image.
 const CHANNELS: usize = 3;
 
@@ -13,6 +16,7 @@ impl ModelConfig {
     /// One line per contradiction, empty if there is none.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut found = self.size_problems();
+        found.extend(self.constant_problems());
         if found.is_empty() {
             found.extend(self.width_problems());
             found.extend(self.unsupported());
@@ -70,6 +74,23 @@ impl ModelConfig {
         .filter(|&(_, size, max)| size == 0 || size > max)
         .map(|(name, size, max)| format!("{name} is {size}, wanted 1 to {max}"))
         .collect()
+    }
+
+    fn constant_problems(&self) -> Vec<String> {
+        let (vision, text) = (&self.eagle.vision_config, &self.eagle.text_config);
+        let mut found = Vec::new();
+        for (name, eps) in [
+            ("vision_config.layer_norm_eps", vision.layer_norm_eps),
+            ("text_config.rms_norm_eps", text.rms_norm_eps),
+        ] {
+            if !(eps > 0.0 && eps <= MAX_EPS) {
+                found.push(format!("{name} is {eps:e}, wanted above 0 and at most {MAX_EPS:e}"));
+            }
+        }
+        if !(text.rope_theta > 1.0 && text.rope_theta.is_finite()) {
+            found.push(format!("text_config.rope_theta is {}, wanted a number above 1", text.rope_theta));
+        }
+        found
     }
 
     fn width_problems(&self) -> Vec<String> {
@@ -206,6 +227,23 @@ impl ModelConfig {
             format!("text hidden_act is {:?}, N1.5 has \"silu\"", eagle.text_config.hidden_act),
         );
         wanted(!eagle.text_config.attention_bias, "text attention_bias is true, N1.5 has false".into());
+        wanted(!eagle.text_config.use_sliding_window, "use_sliding_window is true, N1.5 has false".into());
+        wanted(eagle.text_config.rope_scaling.is_none(), "rope_scaling is set, N1.5 has null".into());
+        wanted(!dit.norm_elementwise_affine, "norm_elementwise_affine is true, N1.5 has false".into());
+        for (name, activation, bias, eps) in [
+            ("diffusion_model_cfg", &dit.activation_fn, dit.attention_bias, dit.norm_eps),
+            ("vl_self_attention_cfg", &adapter.activation_fn, adapter.attention_bias, adapter.norm_eps),
+        ] {
+            wanted(
+                activation == BLOCK_ACTIVATION,
+                format!("{name}.activation_fn is {activation:?}, N1.5 has {BLOCK_ACTIVATION:?}"),
+            );
+            wanted(bias, format!("{name}.attention_bias is false, N1.5 has true"));
+            wanted(
+                eps.to_bits() == BLOCK_NORM_EPS.to_bits(),
+                format!("{name}.norm_eps is {eps:e}, N1.5 has {BLOCK_NORM_EPS:e}"),
+            );
+        }
         found
     }
 }

@@ -2,8 +2,6 @@
 //! [`DataConfig::from_toml`].
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -12,7 +10,7 @@ use super::data_config::{DEFAULT_ACTION_HORIZON, DataConfig, KeySpec};
 use super::mode::NormalizationMode;
 use super::rotation_type::RotationType;
 use super::tag::EmbodimentTag;
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Largest data config file that is read.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -49,13 +47,8 @@ fn default_horizon() -> usize {
 }
 
 pub(super) fn read(path: &Path) -> Result<DataConfig> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| Error::io(path, e))?;
-    if text.len() as u64 > MAX_BYTES {
-        let what = format!("data config is larger than {MAX_BYTES} bytes");
-        return Err(Error::Parse { path: path.to_path_buf(), what });
-    }
+    let text = String::from_utf8(read_capped(path, MAX_BYTES)?)
+        .map_err(|e| Error::Parse { path: path.to_path_buf(), what: format!("not UTF-8: {e}") })?;
     let stem = path.file_stem().map_or_else(|| "data config".into(), |stem| stem.to_string_lossy());
     parse(&stem, &text).map_err(|e| match e {
         Error::DataConfig { what, .. } => Error::Parse { path: path.to_path_buf(), what },

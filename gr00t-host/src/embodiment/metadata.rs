@@ -2,15 +2,13 @@
 //! Source: NVIDIA's pydantic `DatasetMetadata` (GR00T N1.5, `gr00t/data/schema.py`).
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::rotation_type::RotationType;
 use super::tag::{EmbodimentTag, is_old_agibot_name};
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Largest metadata file that is read. NVIDIA's has three embodiments and is under 100 KiB.
 pub const MAX_METADATA_BYTES: u64 = 16 << 20;
@@ -114,9 +112,7 @@ impl Metadata {
     /// If it can't be read, is over [`MAX_METADATA_BYTES`], or is not of this form.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_METADATA_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
+        let bytes = read_capped(path, MAX_METADATA_BYTES)?;
         Self::from_bytes(&bytes).map_err(|what| Error::Parse { path: path.to_path_buf(), what })
     }
 

@@ -11,11 +11,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{Observation, Values};
 use crate::image::Frame;
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Largest observation file that is read; images have their own limit.
 const MAX_JSON_BYTES: u64 = 64 << 20;
@@ -70,13 +70,27 @@ pub enum StateDtype {
 }
 
 /// One time step of one state key.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Row {
     /// `[values]`.
     Flat(Vec<f64>),
     /// `[[values]]`: one time step, as upstream's policy takes it.
     Nested(Vec<Vec<f64>>),
+    /// Something else; [`ObservationFile::observation`] refuses it by its key, together with all other problems.
+    Other(String),
+}
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let is_nested = value.as_array().is_some_and(|rows| rows.iter().any(serde_json::Value::is_array));
+        let row = if is_nested {
+            Vec::deserialize(&value).map(Self::Nested)
+        } else {
+            Vec::deserialize(&value).map(Self::Flat)
+        };
+        Ok(row.unwrap_or_else(|e| Self::Other(format!("{e}, wanted [[numbers]]"))))
+    }
 }
 
 /// What a golden case expects of the whole path.
@@ -122,6 +136,10 @@ impl ObservationFile {
                 Ok(frame) => {
                     observation.images.insert(view.clone(), frame);
                 }
+                // An error of reading names the file itself.
+                Err(e @ (Error::Io { .. } | Error::Parse { .. })) => {
+                    problems.push(format!("image {view}: {e}"))
+                }
                 Err(e) => problems.push(format!("image {view} ({}): {e}", path.display())),
             }
         }
@@ -145,6 +163,7 @@ impl Row {
                 [row] => Ok(row.clone()),
                 rows => Err(format!("{} time steps, wanted 1", rows.len())),
             },
+            Self::Other(what) => Err(what.clone()),
         }
     }
 }
@@ -157,15 +176,4 @@ impl StateDtype {
             Self::Float64 => Values::F64(values),
         }
     }
-}
-
-fn read_capped(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let size = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
-    if size > limit {
-        return Err(Error::Parse {
-            path: path.to_path_buf(),
-            what: format!("{size} bytes, at most {limit} expected"),
-        });
-    }
-    std::fs::read(path).map_err(|e| Error::io(path, e))
 }

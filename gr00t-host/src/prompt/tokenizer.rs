@@ -1,8 +1,6 @@
 //! The Qwen2 tokenizer, built in or from a folder's `tokenizer.json`.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +9,7 @@ use serde_json::Value;
 
 use super::chat::{CLOSING, CLOSING_IDS, OPENING, OPENING_IDS};
 use super::special::{self, PAD_TOKEN_ID, REQUIRED, SPECIAL_TOKENS, Segment, SpecialToken};
-use crate::{Error, Result};
+use crate::{Error, Result, read_capped};
 
 /// Largest `tokenizer.json` that is read; Qwen3's has 11 MB.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -75,7 +73,7 @@ impl Tokenizer {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let parse = |what: String| Error::Parse { path: path.to_path_buf(), what };
-        let bytes = read_capped(path)?;
+        let bytes = read_capped(path, MAX_FILE_BYTES)?;
         let mut json: Value = serde_json::from_slice(&bytes).map_err(|e| parse(e.to_string()))?;
         let special = take_special(&mut json).map_err(parse)?;
         let stripped = serde_json::to_vec(&json).map_err(|e| parse(e.to_string()))?;
@@ -149,17 +147,6 @@ impl fmt::Debug for Tokenizer {
         let source = if self.is_built_in() { "built-in" } else { FILE_NAME };
         f.debug_struct("Tokenizer").field("vocabulary", &source).finish_non_exhaustive()
     }
-}
-
-fn read_capped(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let what = format!("more than {MAX_FILE_BYTES} bytes, which no tokenizer needs");
-        return Err(Error::Parse { path: path.to_path_buf(), what });
-    }
-    Ok(bytes)
 }
 
 /// Takes the added tokens out of a tokenizer's JSON, so that the rest treats their text as ordinary, and checks them.

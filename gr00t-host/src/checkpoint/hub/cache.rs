@@ -1,15 +1,14 @@
 //! The cache's layout: `models--owner--name/{refs/<revision>, snapshots/<commit>/…, blobs/<etag>}`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Hub, hub_error};
-use crate::Result;
 use crate::checkpoint::HubRepo;
 use crate::checkpoint::kind::SINGLE_FILE;
 use crate::checkpoint::open::CONFIG_FILE;
 use crate::checkpoint::shards::missing_shards;
 use crate::checkpoint::spec::is_commit;
+use crate::{Error, Result, read_capped};
 
 /// Longest `refs` file that is read: a commit hash and an end of line.
 const MAX_REF_BYTES: u64 = 1024;
@@ -27,12 +26,13 @@ impl Hub {
             repo.revision().to_owned()
         } else {
             let path = dir.join("refs").join(repo.revision());
-            match fs::metadata(&path) {
-                Ok(metadata) if metadata.len() <= MAX_REF_BYTES => {}
-                Ok(_) => return Err(hub_error(repo, format!("{} is not a commit hash", path.display()))),
-                Err(_) => return Ok(None),
+            if !path.exists() {
+                return Ok(None);
             }
-            let text = fs::read_to_string(&path).map_err(|e| crate::Error::io(&path, e))?;
+            let text = match read_capped(&path, MAX_REF_BYTES) {
+                Err(error @ Error::Io { .. }) => return Err(error),
+                read => read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default(),
+            };
             let commit = text.trim();
             if !is_commit(commit) {
                 return Err(hub_error(repo, format!("{} is not a commit hash", path.display())));
