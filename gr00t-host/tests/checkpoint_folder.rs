@@ -4,6 +4,7 @@
 mod checkpoint_fixture;
 
 use std::fs;
+use std::ops::ControlFlow::{Break, Continue};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -89,15 +90,46 @@ fn writing_reports_progress_and_refuses_to_overwrite() {
     let dir = parent.path().join("a/b");
     let mut last = (0, 0);
     let config = small_config();
-    write_synthetic(&dir, &config, 1, "{}", u64::MAX, &mut |done, total| last = (done, total)).unwrap();
+    write_synthetic(&dir, &config, 1, "{}", u64::MAX, &mut |done, total| {
+        last = (done, total);
+        Continue(())
+    })
+    .unwrap();
     let bytes: usize = expected_tensors(&config).iter().map(|t| 2 * t.shape.iter().product::<usize>()).sum();
     assert_eq!(last, (bytes as u64, bytes as u64));
     assert!(dir.join("model-00001-of-00001.safetensors").exists());
-    let error = write_synthetic(&dir, &config, 1, "{}", 1, &mut |_, _| ()).unwrap_err().to_string();
+    let error = write_synthetic(&dir, &config, 1, "{}", 1, &mut |_, _| Continue(())).unwrap_err().to_string();
     assert!(error.contains("exists, and nothing is overwritten"), "{error}");
-    let error = write_synthetic(parent.path().join("c"), &config, 1, "[]", 1, &mut |_, _| ()).unwrap_err();
+    let error =
+        write_synthetic(parent.path().join("c"), &config, 1, "[]", 1, &mut |_, _| Continue(())).unwrap_err();
     assert!(matches!(error, Error::Parse { .. }), "{error}");
     assert!(!parent.path().join("c").exists());
+}
+
+#[test]
+fn writing_that_is_broken_off_leaves_nothing() {
+    let parent = TempDir::new().unwrap();
+    let dir = parent.path().join("weights");
+    let error = write_synthetic(&dir, &small_config(), 1, "{}", 100_000, &mut |done, total| {
+        if done > total / 2 { Break(()) } else { Continue(()) }
+    });
+    assert!(error.unwrap_err().to_string().contains("interrupted"));
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+}
+
+/// A snapshot of a hub cache of which only the links have come.
+#[test]
+fn a_dangling_link_beside_the_weights_is_an_error_and_not_an_absence() {
+    let folder = single_folder(|name| Some(name.to_owned()));
+    let link = |name: &str| std::os::unix::fs::symlink("../../blobs/none", folder.path().join(name)).unwrap();
+    link("tokenizer.json");
+    fs::create_dir(folder.path().join("experiment_cfg")).unwrap();
+    link("experiment_cfg/metadata.json");
+    let checkpoint = open(folder.path()).unwrap();
+    assert!(checkpoint.tokenizer_path().is_some() && checkpoint.metadata_path().is_some());
+    fs::remove_file(folder.path().join("eagle_config.json")).unwrap();
+    link("eagle_config.json");
+    assert_refused(folder.path(), "eagle_config.json: No such file");
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl Checkpoint {
     }
 
     fn existing(&self, file: &str) -> Option<PathBuf> {
-        self.dir.as_ref().map(|dir| dir.join(file)).filter(|path| path.is_file())
+        self.dir.as_ref().map(|dir| dir.join(file)).filter(|path| is_named(path))
     }
 
     /// Compares names, shapes and dtypes with the configuration; see [`validate`].
@@ -218,7 +218,13 @@ fn config_of(dir: &Path, weights_problem: Option<&String>) -> Result<ModelConfig
         ConfigKind::LeRobot => Ok(ModelConfig::n1_5()),
         ConfigKind::Nvidia => {
             let eagle = dir.join(EAGLE_CONFIG_FILE);
-            ModelConfig::from_files(path, eagle.exists().then_some(eagle.as_path()))
+            ModelConfig::from_files(path, is_named(&eagle).then_some(eagle.as_path()))
         }
     }
+}
+
+/// Whether a file of this name is in its folder. A link that leads nowhere is: half a download must be an error of
+/// reading, not the absence of what it names.
+fn is_named(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }

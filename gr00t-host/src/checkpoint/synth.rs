@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
@@ -22,18 +23,18 @@ const HEADER_ALIGN: usize = 8;
 /// Writes the weights of `config` under `seed` to the new folder `dir`, in shards of at most `shard_bytes` (one
 /// tensor at least), with `config.json`, `eagle_config.json` and `experiment_cfg/metadata.json`.
 ///
-/// Weights are generated and written piece by piece. `progress` is called with bytes done and bytes in all. The
-/// folder appears when it is complete, or not at all.
+/// Weights are generated and written piece by piece. `progress` is called with bytes done and bytes in all, and ends
+/// the work with [`ControlFlow::Break`]. The folder appears when it is complete, or not at all.
 ///
 /// # Errors
-/// [`Error::Checkpoint`] if `dir` exists, [`Error::Parse`] if `metadata_json` is not a JSON object, [`Error::Io`].
+/// [`Error::Checkpoint`] if `dir` exists or `progress` broke off, [`Error::Parse`] if `metadata_json` is not a JSON object, [`Error::Io`].
 pub fn write_synthetic(
     dir: impl AsRef<Path>,
     config: &ModelConfig,
     seed: u64,
     metadata_json: &str,
     shard_bytes: u64,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<()> {
     let dir = dir.as_ref();
     if dir.symlink_metadata().is_ok() {
@@ -73,7 +74,7 @@ fn write_folder(
     seed: u64,
     metadata_json: &str,
     shard_bytes: u64,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<()> {
     let weights = Procedural::new(config, seed);
     let shards = split(expected_tensors(config), shard_bytes);
@@ -84,7 +85,10 @@ fn write_folder(
         let file = format!("model-{:05}-of-{:05}.safetensors", index + 1, shards.len());
         let mut step = |bytes| {
             done += bytes;
-            progress(done, total);
+            match progress(done, total) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Error::checkpoint(dir, "interrupted, nothing is left of it")),
+            }
         };
         write_shard(&dir.join(&file), &weights, shard, &mut step)?;
         weight_map.extend(shard.iter().map(|t| (t.name.clone(), Value::from(file.as_str()))));
@@ -128,7 +132,7 @@ fn write_shard(
     path: &Path,
     weights: &Procedural,
     tensors: &[ExpectedTensor],
-    step: &mut dyn FnMut(u64),
+    step: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
     let mut header = Map::new();
     header.insert("__metadata__".into(), json!({ "format": "pt" }));
@@ -159,7 +163,7 @@ fn write_shard(
             weights.read_bf16(&tensor.name, start, chunk)?;
             let bytes: &[u8] = bytemuck::cast_slice(chunk);
             out.write_all(bytes).map_err(io)?;
-            step(bytes.len() as u64);
+            step(bytes.len() as u64)?;
         }
     }
     out.flush().map_err(io)?;

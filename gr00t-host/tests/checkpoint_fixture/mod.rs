@@ -1,6 +1,7 @@
 //! Small checkpoints for tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gr00t_host::ModelConfig;
@@ -45,7 +46,10 @@ pub(crate) fn small_config() -> ModelConfig {
 /// A folder of [`small_config`] with seed 5 below `parent`, in several shards.
 pub(crate) fn small_folder(parent: &Path) -> PathBuf {
     let dir = parent.join("small");
-    write_synthetic(&dir, &small_config(), 5, r#"{"gr1": {}}"#, 130_000, &mut |_, _| ()).unwrap();
+    write_synthetic(&dir, &small_config(), 5, r#"{"gr1": {}}"#, 130_000, &mut |_, _| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     dir
 }
 
