@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use gr00t_host::OneLine;
 use gr00t_host::checkpoint::PartSize;
+use gr00t_host::embodiment::{EmbodimentMetadata, KeyStatistics, Metadata};
+use gr00t_host::prompt::Tokenizer;
 use tt_ops::Device;
 
 use crate::device::DeviceArgs;
@@ -27,7 +30,7 @@ pub(crate) struct InspectArgs {
     /// List every tensor
     #[arg(long)]
     tensors: bool,
-    /// Read every weight and refuse NaN and infinities
+    /// Read every weight and refuse NaN and infinities; name actions that the statistics make constant
     #[arg(long)]
     check: bool,
     /// Load them on the software device too, and list what lies on it per part, role and data type
@@ -43,7 +46,8 @@ pub(crate) struct InspectArgs {
 /// Prints the inventory, then the differences to the config.
 ///
 /// # Errors
-/// If the weights cannot be opened, differ from their config, or hold values that are not finite.
+/// If the weights cannot be opened, differ from their config, or hold values that are not finite, or if a file that
+/// belongs to them cannot be read.
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     let progress = Arc::new(Progress::new());
     let weights =
@@ -59,14 +63,16 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         }
     }
     say!("{}", table(&parts));
-    say!(
-        "metadata.json: {}, tokenizer.json: {}",
-        present(checkpoint.metadata_path().is_some()),
-        present(checkpoint.tokenizer_path().is_some())
-    );
+    let metadata = checkpoint.metadata_path().map(Metadata::from_file).transpose()?;
+    checkpoint.tokenizer_path().map(Tokenizer::from_file).transpose()?;
+    say!("metadata.json: {}", metadata.as_ref().map_or_else(|| "no".into(), embodiments));
+    say!("tokenizer.json: {}", if checkpoint.tokenizer_path().is_some() { "yes" } else { "no" });
     if args.check {
         let report = checkpoint.check(&|done, total| progress.set("reading weights", done, total))?;
         say!("checked {} tensors, {} elements: all finite", report.tensors, report.elements);
+        for warning in metadata.iter().flat_map(constant_actions) {
+            say!("warning: {}", OneLine(warning));
+        }
     }
     let validation = checkpoint.validate().context("the weights differ from their config")?;
     for warning in validation.warnings {
@@ -82,8 +88,22 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     Ok(())
 }
 
-fn present(is_present: bool) -> &'static str {
-    if is_present { "yes" } else { "no" }
+/// The embodiments that there are statistics of.
+fn embodiments(metadata: &Metadata) -> String {
+    let tags: Vec<String> = metadata.embodiments.keys().map(|tag| OneLine(tag).to_string()).collect();
+    tags.join(", ")
+}
+
+/// One line per action key whose statistics have no range: it comes out the same whatever the model says, which is
+/// right for a joint that never moved in training and the sign of damaged statistics otherwise.
+fn constant_actions(metadata: &Metadata) -> Vec<String> {
+    let of = |(tag, embodiment): (&String, &EmbodimentMetadata)| {
+        let constant = |(_, key): &(&String, &KeyStatistics)| !key.max.is_empty() && key.max == key.min;
+        let keys = embodiment.statistics.action.iter().filter(constant);
+        keys.map(|(key, _)| format!("{tag}: the statistics of action {key} have no range, so it is constant"))
+            .collect::<Vec<_>>()
+    };
+    metadata.embodiments.iter().flat_map(of).collect()
 }
 
 /// One line per part and two sums.

@@ -7,6 +7,8 @@ mod demo;
 mod device;
 mod full_size;
 mod inspect;
+mod interrupt;
+mod output;
 mod predict;
 mod progress;
 mod say;

@@ -79,15 +79,12 @@ impl WeightsArgs {
         } else if is_synthetic {
             options = options.config(ModelConfig::mini());
         }
-        let checkpoint = Checkpoint::open(&spec, &options).with_context(|| self.hint(&spec))?;
+        let opened = Checkpoint::open(&spec, &options);
+        let checkpoint = match spec {
+            WeightsSpec::Hub(_) if !self.download => opened.context("--download fetches what is missing")?,
+            _ => opened?,
+        };
         Ok((checkpoint, is_synthetic))
-    }
-
-    fn hint(&self, spec: &WeightsSpec) -> String {
-        match spec {
-            WeightsSpec::Hub(_) if !self.download => format!("{} (--download fetches it)", self.weights),
-            _ => self.weights.clone(),
-        }
     }
 }
 

@@ -61,7 +61,7 @@ fn explicit_noise_must_have_the_models_shape() {
     fs::write(&noise, "[1, 2, 3]").unwrap();
     let output = xtask(&["predict", "--observation", OBSERVATION, "--noise", noise.to_str().unwrap()]);
     assert!(!output.status.success());
-    assert!(text(&output).contains("got 3 elements"), "{}", text(&output));
+    assert!(text(&output).contains("noise of shape [3], wanted [16, 32]"), "{}", text(&output));
 }
 
 #[test]
@@ -103,4 +103,113 @@ fn a_wrong_name_says_what_there_is() {
     let output = xtask(&["predict", "--observation", OBSERVATION, "--data-config", "fourier_gr1_arm_only"]);
     assert!(!output.status.success());
     assert!(text(&output).contains("fourier_gr1_arms_only"), "{}", text(&output));
+}
+
+/// Runs and fails with one line on standard error that holds `wanted`.
+fn fails_in_one_line(arguments: &[&str], wanted: &str) {
+    let output = xtask(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{arguments:?} passed");
+    assert_eq!(errors.trim_end().lines().count(), 1, "{errors}");
+    assert!(errors.contains(wanted), "no {wanted:?} in {errors}");
+}
+
+#[test]
+fn a_result_file_that_cannot_be_written_is_known_before_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = dir.path().join("no/result.json");
+    let nowhere = nowhere.to_str().unwrap();
+    fails_in_one_line(
+        &["predict", "--observation", OBSERVATION, "--json", nowhere],
+        "no/result.json: No such",
+    );
+    fails_in_one_line(&["verify", "/nonexistent", "--json", nowhere], "no/result.json: No such");
+    let folder = dir.path().to_str().unwrap();
+    fails_in_one_line(&["demo", "--once", "--plot", folder], "is a folder, wanted a file to write");
+}
+
+#[test]
+fn keys_with_line_ends_do_not_break_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("observation.json");
+    let text = fs::read_to_string(OBSERVATION).unwrap();
+    let mut json: Value = serde_json::from_str(&text).unwrap();
+    json["state"]["a\nb\u{1b}[31m"] = serde_json::json!([[1.0]]);
+    let image = Path::new(OBSERVATION).with_file_name(json["images"]["ego_view"].as_str().unwrap());
+    json["images"]["ego_view"] = image.to_str().unwrap().into();
+    fs::write(&path, json.to_string()).unwrap();
+    fails_in_one_line(
+        &["predict", "--observation", path.to_str().unwrap()],
+        r"state a\nb\u{1b}[31m is unknown",
+    );
+}
+
+#[test]
+fn an_image_of_another_size_goes_through_with_a_resolution_policy() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("observation.json");
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(OBSERVATION).unwrap()).unwrap();
+    image::RgbImage::new(64, 48).save(dir.path().join("small.png")).unwrap();
+    json["images"]["ego_view"] = "small.png".into();
+    fs::write(&path, json.to_string()).unwrap();
+    let path = path.to_str().unwrap();
+    fails_in_one_line(&["predict", "--observation", path], "frame is 64x48, the metadata wants 256x256");
+    for policy in ["resize", "letterbox"] {
+        let output = xtask(&["predict", "--observation", path, "--resolution", policy]);
+        assert!(output.status.success(), "{}", text(&output));
+    }
+}
+
+/// NaN in one weight of the vision tower must reach the actions and be refused there, not be swallowed on the way.
+#[test]
+fn a_broken_weight_gives_an_error_and_no_actions() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("checkpoint");
+    let output = xtask(&["synth", "--out", folder.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output));
+    let shard = folder.join("model-00001-of-00001.safetensors");
+    let mut bytes = fs::read(&shard).unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    bytes[header..header + 2].copy_from_slice(&half::bf16::NAN.to_le_bytes());
+    fs::write(&shard, bytes).unwrap();
+    let folder = folder.to_str().unwrap();
+    fails_in_one_line(&["predict", "--observation", OBSERVATION, "--weights", folder], "is NaN");
+    fails_in_one_line(&["inspect", folder, "--check"], "patch_embedding.weight is NaN at element 0");
+}
+
+#[test]
+fn an_interrupted_synth_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("checkpoint");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["synth", "--config", "n1.5", "--out", folder.to_str().unwrap()])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while fs::read_dir(dir.path()).unwrap().next().is_none() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before it wrote anything");
+        std::thread::yield_now();
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn inspect_reads_the_files_beside_the_weights_and_flags_constant_actions() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("checkpoint");
+    let path = folder.to_str().unwrap();
+    assert!(xtask(&["synth", "--out", path]).status.success());
+    let file = folder.join("experiment_cfg/metadata.json");
+    let mut metadata: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let hand = &mut metadata["gr1"]["statistics"]["action"]["left_hand"];
+    hand["max"] = hand["min"].clone();
+    fs::write(&file, metadata.to_string()).unwrap();
+    let output = text(&xtask(&["inspect", path, "--check"]));
+    assert!(output.contains("metadata.json: agibot_genie1, gr1, oxe_droid"), "{output}");
+    assert!(output.contains("gr1: the statistics of action left_hand have no range"), "{output}");
+    fs::write(&file, "{").unwrap();
+    fails_in_one_line(&["inspect", path], "metadata.json: not an embodiment metadata file");
 }

@@ -149,6 +149,24 @@ fn a_stage_that_the_model_does_not_have_fails() {
 }
 
 #[test]
+fn a_config_that_contradicts_the_golden_file_fails() {
+    let Some(golden) = golden() else { return };
+    for (changes, wanted) in [
+        (&["/action_head_cfg/num_inference_timesteps"][..], "never produced by the model"),
+        (&["/action_horizon", "/action_head_cfg/action_horizon"][..], "says action_horizon 2"),
+    ] {
+        let copy = changed_case(&golden, |_| ());
+        let path = copy.path().join("config.json");
+        let mut config: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        for pointer in changes {
+            *config.pointer_mut(pointer).unwrap() = 2.into();
+        }
+        fs::write(&path, config.to_string()).unwrap();
+        fails_saying(copy.path(), wanted);
+    }
+}
+
+#[test]
 fn a_missing_input_fails() {
     let Some(golden) = golden() else { return };
     let copy = changed_case(&golden, |tensors| drop(tensors.remove("in.noise").unwrap()));

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use gr00t_host::noise::Noise;
+use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 
 use crate::device::{DeviceArgs, Model};
-use crate::predict::{self, Request};
+use crate::output;
+use crate::predict::{self, NoiseChoice, Request};
 use crate::progress::Progress;
 use crate::say::say;
 use crate::weights::WeightsArgs;
@@ -43,6 +44,8 @@ fn default_picture() -> PathBuf {
 /// # Errors
 /// If the weights cannot be had or the picture cannot be written.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
+    create_folder_of(&args.plot)?;
+    output::check(&args.plot)?;
     let progress = Arc::new(Progress::new());
     let file = ObservationFile::read(workspace::root().join(OBSERVATION))?;
     let request = Request {
@@ -52,8 +55,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         file: &file,
         metadata: None,
         data_config: None,
-        noise: Noise::Seed(0),
+        noise: NoiseChoice::Seed(0),
         steps: None,
+        resolution: ResolutionPolicy::Strict,
     };
     let prediction = predict::predict(&request, &progress)?;
     drop(progress);
@@ -61,7 +65,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     predict::print_actions(&prediction.chunk);
     predict::print_timings(&prediction);
     let title = format!("{}: {}", prediction.data_config, file.instruction.as_deref().unwrap_or_default());
-    create_folder_of(&args.plot)?;
     plot::write(&prediction.chunk, &title, &args.plot)?;
     say!("\npicture: {}", args.plot.display());
     if !args.once {

@@ -1,5 +1,6 @@
 //! A picture of an action chunk: one panel per joint group, one line per joint, drawn without system fonts.
 
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::Once;
 
@@ -8,6 +9,8 @@ use gr00t_host::ActionChunk;
 use gr00t_host::action::ActionGroup;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
+
+use crate::output;
 
 /// Roboto, Apache-2.0 (`xtask/assets/fonts/LICENSE-Roboto`).
 const FONT: &[u8] = include_bytes!("../../assets/fonts/Roboto-Regular.ttf");
@@ -73,9 +76,11 @@ pub(crate) fn write(chunk: &ActionChunk, title: &str, path: &Path) -> Result<()>
     }
     let large =
         image::RgbImage::from_raw(width, height, pixels).context("the plot's buffer has another size")?;
+    let mut png = Cursor::new(Vec::new());
     image::imageops::resize(&large, size.0, size.1, image::imageops::FilterType::Triangle)
-        .save_with_format(path, image::ImageFormat::Png)
-        .with_context(|| format!("cannot write {}", path.display()))
+        .write_to(&mut png, image::ImageFormat::Png)
+        .context("plot")?;
+    output::write(path, png.get_ref())
 }
 
 /// `pixels` of the finished picture, in pixels of the drawing.

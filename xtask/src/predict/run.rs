@@ -9,13 +9,14 @@ use gr00t_host::action::ActionOptions;
 use gr00t_host::decode::Decoder;
 use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
 use gr00t_host::encode::{Encoded, Encoder, EncoderOptions};
-use gr00t_host::noise::Noise;
+use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 use gr00t_host::{ActionChunk, ModelConfig, ModelInputs, TensorSource, Weights};
 use gr00t_model::RunOptions;
 use reference::Reference;
 use tt_ops::Device;
 
+use super::NoiseChoice;
 use crate::device::{DeviceArgs, Model};
 use crate::full_size;
 use crate::progress::{Progress, Watch};
@@ -37,9 +38,11 @@ pub(crate) struct Request<'a> {
     /// Data config that wins over the observation's.
     pub(crate) data_config: Option<&'a str>,
     /// Initial noise.
-    pub(crate) noise: Noise,
+    pub(crate) noise: NoiseChoice,
     /// Denoising steps, if not the model's own.
     pub(crate) steps: Option<usize>,
+    /// What an image of another size than the metadata's gets.
+    pub(crate) resolution: ResolutionPolicy,
 }
 
 /// The result, and all that a person wants to know of how it came about.
@@ -76,8 +79,10 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result
 
     let data_config = data_config(request)?;
     let (metadata, metadata_from) = metadata(request, &loaded, &data_config)?;
+    let own_horizon = loaded.config.gr00t.action_horizon;
     let config = with_horizon(loaded.config, data_config.action_horizon)?;
-    let options = EncoderOptions::default();
+    let noise = request.noise.for_model(config.gr00t.action_horizon, config.gr00t.action_dim)?;
+    let options = EncoderOptions { resolution: request.resolution, ..EncoderOptions::default() };
     let encoder = Encoder::new(&config, &data_config, &metadata, Arc::clone(&loaded.tokenizer), options)?;
     let decoder = Decoder::new(&config, &data_config, &metadata, ActionOptions::default())?;
     let steps = request.steps.unwrap_or(config.gr00t.action_head_cfg.num_inference_timesteps);
@@ -85,7 +90,13 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result
     let start = Instant::now();
     let observation = request.file.observation()?;
     times.push(("decode images".into(), start.elapsed()));
-    let encoded = encoder.encode(&observation, &request.noise)?;
+    let mut encoded = encoder.encode(&observation, &noise)?;
+    if own_horizon != config.gr00t.action_horizon {
+        encoded.warnings.push(format!(
+            "the data config's action_horizon {} takes the place of the checkpoint's {own_horizon}",
+            config.gr00t.action_horizon
+        ));
+    }
     times.push(("preprocess images".into(), encoded.timings.images));
     times.push(("tokenise".into(), encoded.timings.prompt));
     times.push(("state and noise".into(), encoded.timings.state));

@@ -1,6 +1,6 @@
 //! How a prediction is shown: text for people, JSON for programs.
 
-use gr00t_host::ActionChunk;
+use gr00t_host::{ActionChunk, OneLine};
 use serde_json::{Map, Value, json};
 
 use super::Prediction;
@@ -11,9 +11,9 @@ pub(crate) fn print_head(prediction: &Prediction) {
     let inputs = &prediction.encoded.inputs;
     say!("weights      {}", prediction.weights);
     say!("ran on       {}", prediction.ran_on);
-    say!("data config  {}, embodiment {}", prediction.data_config, prediction.embodiment);
+    say!("data config  {}, embodiment {}", OneLine(&prediction.data_config), OneLine(&prediction.embodiment));
     say!("statistics   {}", prediction.metadata);
-    say!("prompt       {}", prediction.encoded.prompt.language);
+    say!("prompt       {}", OneLine(&prediction.encoded.prompt.language));
     say!(
         "sequence     S = {} tokens, {} view{}, {} denoising steps",
         inputs.input_ids.len(),
@@ -22,7 +22,7 @@ pub(crate) fn print_head(prediction: &Prediction) {
         prediction.steps
     );
     for warning in &prediction.encoded.warnings {
-        say!("warning      {warning}");
+        say!("warning      {}", OneLine(warning));
     }
     let outside = prediction.chunk.out_of_range;
     if outside > 0 {
@@ -33,7 +33,7 @@ pub(crate) fn print_head(prediction: &Prediction) {
 /// One table per joint group, one line per time step.
 pub(crate) fn print_actions(chunk: &ActionChunk) {
     for group in &chunk.groups {
-        say!("\n{} [{}, {}]", group.key, chunk.horizon, group.dim);
+        say!("\n{} [{}, {}]", OneLine(&group.key), chunk.horizon, group.dim);
         for step in 0..chunk.horizon {
             let values: Vec<String> = group.step(step).iter().map(|v| format!("{v:>10.5}")).collect();
             say!("{step:>4}  {}", values.join(" "));

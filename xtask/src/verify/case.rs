@@ -1,19 +1,19 @@
 //! A case folder: the model's inputs and weights, and what NVIDIA's code gives for every stage.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use gr00t_host::checkpoint::{Procedural, TensorSource};
-use gr00t_host::{ModelConfig, ModelInputs};
+use gr00t_host::{ModelConfig, ModelInputs, read_capped};
 use serde::Deserialize;
 
 use super::VerifyArgs;
 use super::end_to_end;
 use super::golden::Golden;
 use super::report::Row;
-use super::stages::StageJudge;
+use super::stages::{ROWS, StageJudge, WHOLE};
 use super::subject::Subject;
 use crate::full_size;
 use crate::progress::Progress;
@@ -22,6 +22,9 @@ use crate::progress::Progress;
 pub(super) const CASE_FILE: &str = "case.json";
 /// The observation that a case may have beside its inputs.
 const OBSERVATION_FILE: &str = "observation.json";
+
+/// Largest `case.json` that is read.
+const MAX_CASE_BYTES: u64 = 1 << 20;
 
 /// `case.json`.
 #[derive(Debug, Deserialize)]
@@ -54,14 +57,12 @@ enum CaseWeights {
 /// # Errors
 /// If the folder cannot be read as a case; what can be compared and differs is a failing row instead.
 pub(super) fn rows(dir: &Path, args: &VerifyArgs, progress: &Arc<Progress>) -> Result<Vec<Row>> {
-    let path = dir.join(CASE_FILE);
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let case: CaseFile = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let case = CaseFile::read(dir)?;
     let golden = Golden::read(&dir.join(&case.golden))?;
-    let (config, inputs) = inputs(&case, &golden, model_config(dir, &case)?)?;
+    let (config, inputs) = inputs(dir, &case, &golden, model_config(dir, &case)?)?;
     let mut rows = notes(&case, &golden);
 
-    let steps = steps(&case, &golden, &config);
+    let steps = steps(dir, &case, &golden, &config);
     let source = weights(dir, &case, &config)?;
     let beside = dir.join(OBSERVATION_FILE);
     let observation = match &case.observation {
@@ -90,16 +91,27 @@ pub(super) fn rows(dir: &Path, args: &VerifyArgs, progress: &Arc<Progress>) -> R
 
 /// Whether the case in `dir` can be read and is not of the full size.
 pub(super) fn is_small(dir: &Path) -> bool {
-    let read = || -> Result<bool> {
-        let case: CaseFile = serde_json::from_str(&std::fs::read_to_string(dir.join(CASE_FILE))?)?;
-        Ok(!full_size::is_full_size(&model_config(dir, &case)?))
-    };
-    read().unwrap_or(false)
+    let config = CaseFile::read(dir).and_then(|case| model_config(dir, &case));
+    config.is_ok_and(|config| !full_size::is_full_size(&config))
+}
+
+impl CaseFile {
+    fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(CASE_FILE);
+        let text = read_capped(&path, MAX_CASE_BYTES)?;
+        serde_json::from_slice(&text).with_context(|| path.display().to_string())
+    }
+
+    /// Whether the case says its sizes itself. Then they are judged as they stand; a preset leaves horizon and steps to
+    /// the golden file.
+    fn has_own_config(&self, dir: &Path) -> bool {
+        dir.join(&self.config).is_file()
+    }
 }
 
 fn model_config(dir: &Path, case: &CaseFile) -> Result<ModelConfig> {
     let file = dir.join(&case.config);
-    if file.is_file() {
+    if case.has_own_config(dir) {
         let eagle = case.eagle_config.as_ref().map(|f| dir.join(f));
         return Ok(ModelConfig::from_files(file, eagle.as_deref())?);
     }
@@ -117,7 +129,12 @@ fn weights(dir: &Path, case: &CaseFile, config: &ModelConfig) -> Result<Arc<dyn 
 }
 
 /// The golden file's inputs, and the config with the horizon that they have.
-fn inputs(case: &CaseFile, golden: &Golden, config: ModelConfig) -> Result<(ModelConfig, ModelInputs)> {
+fn inputs(
+    dir: &Path,
+    case: &CaseFile,
+    golden: &Golden,
+    config: ModelConfig,
+) -> Result<(ModelConfig, ModelInputs)> {
     let (shape, pixels) = golden.f32("in.eagle_pixel_values")?;
     let [views, _, _, _] = *shape else { bail!("in.eagle_pixel_values is {shape:?}, wanted [V, C, H, W]") };
     if views != case.views {
@@ -150,24 +167,30 @@ fn inputs(case: &CaseFile, golden: &Golden, config: ModelConfig) -> Result<(Mode
         noise: noise.to_vec(),
         embodiment_id: case.embodiment_id,
     };
-    let config =
-        if horizon == config.gr00t.action_horizon { config } else { config.with_action_horizon(horizon)? };
-    Ok((config, inputs))
+    let configured = config.gr00t.action_horizon;
+    if horizon == configured {
+        return Ok((config, inputs));
+    }
+    if case.has_own_config(dir) {
+        bail!("in.noise has {horizon} time steps, {} says action_horizon {configured}", case.config);
+    }
+    Ok((config.with_action_horizon(horizon)?, inputs))
 }
 
-/// Euler steps of the case: what it says, else what the golden file holds stages of, else the config's.
-fn steps(case: &CaseFile, golden: &Golden, config: &ModelConfig) -> usize {
-    let in_golden: BTreeSet<&str> = golden
-        .names()
-        .filter_map(|name| {
-            let stage = name.strip_prefix("out.step").or_else(|| name.strip_prefix("rows8.step"))?;
-            stage.split('.').next()
-        })
-        .collect();
-    match (case.num_inference_timesteps, in_golden.len()) {
-        (Some(steps), _) => steps,
-        (None, 0) => config.gr00t.action_head_cfg.num_inference_timesteps,
-        (None, count) => count,
+/// Euler steps of the case: what it says, else what its config says; of a preset, as many as the golden file has.
+fn steps(dir: &Path, case: &CaseFile, golden: &Golden, config: &ModelConfig) -> usize {
+    let configured = config.gr00t.action_head_cfg.num_inference_timesteps;
+    let in_golden = || {
+        let number = |name: &str| -> Option<usize> {
+            let stage = name.strip_prefix(WHOLE).or_else(|| name.strip_prefix(ROWS))?;
+            stage.strip_prefix("step")?.split('.').next()?.parse().ok()
+        };
+        golden.names().filter_map(number).max().map(|last| last.saturating_add(1))
+    };
+    match case.num_inference_timesteps {
+        Some(steps) => steps,
+        None if case.has_own_config(dir) => configured,
+        None => in_golden().unwrap_or(configured),
     }
 }
 

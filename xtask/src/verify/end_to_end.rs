@@ -40,13 +40,13 @@ impl Check {
     pub(super) fn read(path: &Path, config: &ModelConfig, case: &ModelInputs) -> Result<Self> {
         let file = ObservationFile::read(path)?;
         let shown = || path.display().to_string();
-        let expected = file.expected.clone().with_context(shown).context("no \"expected\"")?;
-        let name = file.data_config.as_deref().with_context(shown).context("no \"data_config\"")?;
+        let expected = file.expected.clone().context("no \"expected\"").with_context(shown)?;
+        let name = file.data_config.as_deref().context("no \"data_config\"").with_context(shown)?;
         let beside = file.resolve(Path::new(name));
         let mut data_config =
             if beside.is_file() { DataConfig::from_toml_file(beside)? } else { DataConfig::builtin(name)? };
         data_config.action_horizon = config.gr00t.action_horizon;
-        let metadata = file.metadata.as_deref().with_context(shown).context("no \"metadata\"")?;
+        let metadata = file.metadata.as_deref().context("no \"metadata\"").with_context(shown)?;
         let metadata = Metadata::from_file(file.resolve(metadata))?;
         let options = EncoderOptions {
             prompt: PromptOptions { allow_special: true, ..PromptOptions::default() },

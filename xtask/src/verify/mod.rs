@@ -17,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use self::report::{Kind, Report};
 use crate::device::{DeviceArgs, Model};
+use crate::output;
 use crate::progress::Progress;
 use crate::say::say;
 
@@ -70,6 +71,9 @@ fn kind(folder: &Path) -> Option<Kind> {
 /// # Errors
 /// If a folder fails, cannot be judged, or the JSON file cannot be written.
 pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
+    if let Some(path) = &args.json {
+        output::check(path)?;
+    }
     let mut reports = Vec::new();
     for folder in &args.folders {
         if folder.is_file() {
@@ -85,7 +89,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<()> {
     say!("{} of {} folders passed", reports.len() - failed, reports.len());
     if let Some(path) = &args.json {
         let text = serde_json::to_vec_pretty(&reports).context("report")?;
-        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+        output::write(path, &text)?;
     }
     if reports.is_empty() {
         bail!("no folder to judge");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gr00t_host::OneLine;
 use serde::Serialize;
 
 /// Whether a row counts against its folder.
@@ -125,14 +126,13 @@ impl Report {
             };
             let pcc = row.pcc.map_or(String::new(), |v| format!("{v:.11}"));
             let [max_abs, rel_rms] = [row.max_abs, row.rel_rms].map(|v| v.map_or(String::new(), scientific));
-            let line = format!(
-                "  {:<width$}  {verdict:<6}  {pcc:>13}  {max_abs:>9}  {rel_rms:>9}  {}",
-                row.name, row.detail
-            );
+            let (name, detail) = (OneLine(&row.name).to_string(), OneLine(&row.detail));
+            let line =
+                format!("  {name:<width$}  {verdict:<6}  {pcc:>13}  {max_abs:>9}  {rel_rms:>9}  {detail}");
             lines.push(line.trim_end().to_string());
         }
         if let Some(error) = &self.error {
-            lines.push(format!("  error: {error}"));
+            lines.push(format!("  error: {}", OneLine(error)));
         }
         lines.push(format!(
             "  {}: {} passed, {} failed, {} shown only, {:.1} s",

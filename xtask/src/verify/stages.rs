@@ -11,8 +11,8 @@ const ACTION_PRED_MAX_ABS: f64 = 1e-4;
 
 /// Keys of a golden file: the model's inputs, whole stages, chosen rows of stages, and which rows those are.
 const INPUT: &str = "in.";
-const WHOLE: &str = "out.";
-const ROWS: &str = "rows8.";
+pub(super) const WHOLE: &str = "out.";
+pub(super) const ROWS: &str = "rows8.";
 const ROW_NUMBERS: &str = "rows.";
 
 /// A stage that a golden file may lack, and the stage that holds the same tensor in N1.5.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use gr00t_host::image::{EvalTransform, Frame, normalize};
+use gr00t_host::read_capped;
 use serde::Deserialize;
 
 use super::json;
@@ -20,6 +21,8 @@ const RESIZED_FILE: &str = "images_resized_f32_before_truncation.safetensors";
 const NOTES_FILE: &str = "images.json";
 /// Appended to a JPEG's name: its pixels as libjpeg-turbo decodes them.
 const DECODED: &str = ".decoded.png";
+/// Largest image file that is read.
+const MAX_IMAGE_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 struct Notes {
@@ -150,7 +153,7 @@ fn lossless(dir: &Path, file: &str) -> Result<Frame> {
 }
 
 fn decode(path: &Path) -> Result<Frame> {
-    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let bytes = read_capped(path, MAX_IMAGE_BYTES)?;
     Frame::decode(&bytes).with_context(|| path.display().to_string())
 }
 
