@@ -138,7 +138,7 @@ impl ObservationFile {
                 }
                 // An error of reading names the file itself.
                 Err(e @ (Error::Io { .. } | Error::Parse { .. })) => {
-                    problems.push(format!("image {view}: {e}"))
+                    problems.push(format!("image {view}: {e}"));
                 }
                 Err(e) => problems.push(format!("image {view} ({}): {e}", path.display())),
             }
