@@ -92,12 +92,7 @@ fn decoded_action_pred_equals_the_physical_actions() {
         assert_eq!(chunk.groups.len(), expected.len());
         for group in &chunk.groups {
             let want: Vec<f32> = expected[&group.key].iter().flatten().map(|&v| v as f32).collect();
-            // Rotations pass through arc functions, whose last bit differs between torch's own code paths.
-            let tolerance = if group.key.contains("rotation") { f32::EPSILON } else { 0.0 };
-            assert_eq!(group.values.len(), want.len());
-            for (got, want) in group.values.iter().zip(&want) {
-                assert!((got - want).abs() <= tolerance, "{}: {got} {want}", group.key);
-            }
+            assert_eq!(group.values, want, "{}", group.key);
         }
     }
 }

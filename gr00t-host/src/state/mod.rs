@@ -1,6 +1,7 @@
 //! State: from a robot's values to the padded vector that the model reads ([`StateTransform`]), by [rotation](convert_rotation) and
 //! [normalisation](normalize).
 
+mod asin_f32;
 mod atan2f;
 mod key;
 pub mod normalize;
@@ -8,6 +9,7 @@ mod outlier;
 mod real;
 mod rotation;
 mod sin_f32;
+mod sin_f64;
 mod transform;
 
 pub use key::KeyTransform;

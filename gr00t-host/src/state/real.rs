@@ -4,7 +4,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::atan2f::atan2f;
-use super::sin_f32;
+use super::{asin_f32, sin_f32, sin_f64};
 
 /// f32 or f64, with the functions that normalisation and rotations need.
 pub trait Real:
@@ -53,6 +53,7 @@ pub trait Real:
     }
 }
 
+/// Sines and cosines have upstream's last bit; arc functions are the standard library's.
 impl Real for f64 {
     fn from_f64(value: f64) -> Self {
         value
@@ -63,11 +64,11 @@ impl Real for f64 {
     }
 
     fn sin(self) -> Self {
-        f64::sin(self)
+        sin_f64::sin(self)
     }
 
     fn cos(self) -> Self {
-        f64::cos(self)
+        sin_f64::cos(self)
     }
 
     fn asin(self) -> Self {
@@ -87,7 +88,7 @@ impl Real for f64 {
     }
 }
 
-/// Sines, cosines and arc tangents have upstream's last bit; the arc sine is rounded correctly.
+/// Sines, cosines and arc functions have upstream's last bit.
 impl Real for f32 {
     fn from_f64(value: f64) -> Self {
         value as Self
@@ -106,7 +107,7 @@ impl Real for f32 {
     }
 
     fn asin(self) -> Self {
-        f64::from(self).asin() as Self
+        asin_f32::asin(self)
     }
 
     fn atan2(self, x: Self) -> Self {

@@ -66,8 +66,10 @@ fn norm<T: Real>([x, y, z]: [T; 3]) -> T {
     z.mul_add(z, y.mul_add(y, x * x)).sqrt()
 }
 
+/// Cross product, each first product fused with the subtraction as in torch's.
 fn cross<T: Real>(a: [T; 3], b: [T; 3]) -> [T; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    let entry = |i: usize, j: usize| a[i].mul_add(b[j], -(a[j] * b[i]));
+    [entry(1, 2), entry(2, 0), entry(0, 1)]
 }
 
 fn normalized<T: Real>(v: [T; 3]) -> [T; 3] {
