@@ -51,6 +51,7 @@
 
 mod adapter;
 mod denoise;
+mod diff;
 mod dtype_policy;
 mod error;
 mod llm;
@@ -68,6 +69,7 @@ mod transformer_block;
 mod vision;
 mod weights;
 
+pub use diff::diff;
 pub use dtype_policy::{DtypePolicy, Part};
 pub use error::{ModelError, Result};
 pub use model::{

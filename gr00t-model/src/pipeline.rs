@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use gr00t_host::ModelConfig;
 use half::bf16;
-use tt_ops::{Bfloat16, Capture, Device, Dtype, Dynamic, Static, Tensor, Trace};
+use tt_ops::{Bfloat16, Capture, CaptureOptions, Device, Dtype, Dynamic, Static, Tensor, Trace};
 
 use crate::denoise::{Embodiment, Observed, StepConstants};
 use crate::error::Result;
@@ -100,6 +100,7 @@ impl<D: Device> Inputs<D> {
 struct Capturing<'a, D: Device> {
     device: &'a D,
     observed: bool,
+    options: CaptureOptions,
     stages: Vec<CapturedStage<D>>,
 }
 
@@ -110,9 +111,10 @@ impl<D: Device> Capturing<'_, D> {
         stage: Stage,
         body: impl Fn(&Taps<'_, D>) -> Result<Tensor<D, T>>,
     ) -> Result<Tensor<D, T>> {
-        let trace = self.device.capture(|capture: &Capture<D>| -> Result<Tensor<D, Dynamic>> {
+        let body = |capture: &Capture<D>| -> Result<Tensor<D, Dynamic>> {
             Ok(body(&Taps::new(capture, self.observed))?.to_dynamic())
-        })?;
+        };
+        let trace = self.device.capture_with(self.options, body)?;
         let output = trace.outputs().typed()?;
         self.stages.push(CapturedStage { stage, trace });
         Ok(output)
@@ -126,6 +128,7 @@ impl<D: Device> Pipeline<D> {
         conditioning: &Conditioning<D>,
         key: &TraceKey,
         layout: TraceLayout,
+        options: CaptureOptions,
     ) -> Result<Self> {
         let (device, config) = (&network.device, &network.config);
         let inputs = Inputs::new(device, config, key)?;
@@ -145,7 +148,7 @@ impl<D: Device> Pipeline<D> {
         let adapter = |features: &Precise<D>, taps: &Taps<'_, D>| {
             network.adapter.forward(features, &inputs.padding.forward(&tokens)?, taps)
         };
-        let mut capturing = Capturing { device, observed: key.observed, stages: Vec::new() };
+        let mut capturing = Capturing { device, observed: key.observed, options, stages: Vec::new() };
         let memory: Tensor<D, Bfloat16> = match layout {
             TraceLayout::PerStage => {
                 let image = capturing.stage(Stage::Vision, vision)?;
@@ -163,6 +166,16 @@ impl<D: Device> Pipeline<D> {
             network.head.forward(&conditioning.embodiment, &conditioning.steps, &observed, taps)
         })?;
         Ok(Self { stages: capturing.stages, action_pred, inputs })
+    }
+
+    /// Writes the inputs of later replays.
+    pub(crate) fn write(&self, values: &InputValues) -> Result<()> {
+        self.inputs.write(values)
+    }
+
+    /// The stages' traces, in the order in which they run.
+    pub(crate) fn traces(&self) -> impl Iterator<Item = (Stage, &Trace<D, Tensor<D, Dynamic>>)> {
+        self.stages.iter().map(|s| (s.stage, &s.trace))
     }
 
     /// Writes `values`, replays every stage and reads `action_pred`.

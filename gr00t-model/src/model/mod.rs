@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gr00t_host::{ModelConfig, ModelInputs, Weights};
-use tt_ops::{Device, OpTime};
+use tt_ops::{CaptureOptions, Device, OpTime};
 
 use crate::dtype_policy::DtypePolicy;
 use crate::error::{ModelError, Result};
@@ -205,7 +205,7 @@ impl<D: Device> Gr00t<D> {
     pub fn prepare(&self, inputs: &ModelInputs, options: &RunOptions) -> Result<TraceKey> {
         self.check(inputs)?;
         let key = self.key(inputs, options)?;
-        self.traces().get_or_make(&key, || self.capture(&key))?;
+        self.traces().get_or_make(&key, || self.capture(&key, CaptureOptions::default()))?;
         Ok(key)
     }
 
@@ -217,7 +217,21 @@ impl<D: Device> Gr00t<D> {
         self.check(inputs)?;
         let key = self.key(inputs, options)?;
         let values = self.values(&[inputs], &key)?;
-        self.traces().get_or_make(&key, || self.capture(&key))?.profile(&values)
+        self.traces().get_or_make(&key, || self.capture(&key, CaptureOptions::default()))?.profile(&values)
+    }
+
+    /// A pipeline of its own for these inputs, which are written into it.
+    pub(crate) fn prepared(
+        &self,
+        inputs: &ModelInputs,
+        run: &RunOptions,
+        options: CaptureOptions,
+    ) -> Result<Pipeline<D>> {
+        self.check(inputs)?;
+        let key = self.key(inputs, run)?;
+        let pipeline = self.capture(&key, options)?;
+        pipeline.write(&self.values(&[inputs], &key)?)?;
+        Ok(pipeline)
     }
 
     fn traces(&self) -> MutexGuard<'_, TraceCache<Pipeline<D>>> {
@@ -244,9 +258,9 @@ impl<D: Device> Gr00t<D> {
         })
     }
 
-    fn capture(&self, key: &TraceKey) -> Result<Pipeline<D>> {
+    fn capture(&self, key: &TraceKey, options: CaptureOptions) -> Result<Pipeline<D>> {
         let conditioning = self.network.conditioning(key.embodiment, key.steps)?;
-        Pipeline::capture(&self.network, &conditioning, key, self.options.trace_layout)
+        Pipeline::capture(&self.network, &conditioning, key, self.options.trace_layout, options)
     }
 
     /// What is written for observations of one geometry.
@@ -287,7 +301,7 @@ impl<D: Device> Gr00t<D> {
         let mut traces = self.traces();
         let first_stage = self.options.trace_layout.stages().first().copied();
         options.cancel().check(first_stage.unwrap_or(Stage::Vision))?;
-        let pipeline = traces.get_or_make(&key, || self.capture(&key))?;
+        let pipeline = traces.get_or_make(&key, || self.capture(&key, CaptureOptions::default()))?;
         timings.prepare = started.elapsed();
         let actions = pipeline.run(&values, options.cancel(), observer, &mut timings)?;
         drop(traces);
