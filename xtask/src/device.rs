@@ -37,11 +37,13 @@ pub(crate) struct DeviceArgs {
     pub(crate) checked: bool,
 }
 
-fn policy(name: &str) -> Result<DtypePolicy, String> {
+/// A policy by name.
+pub(crate) fn policy(name: &str) -> Result<DtypePolicy, String> {
     name.parse().map_err(|e: gr00t_model::ModelError| e.to_string())
 }
 
-fn isa(name: &str) -> Result<Isa, String> {
+/// A level by name.
+pub(crate) fn isa(name: &str) -> Result<Isa, String> {
     Isa::parse(name).map_err(|e| e.to_string())
 }
 

@@ -5,6 +5,7 @@
 mod ci;
 mod demo;
 mod device;
+mod diff;
 mod full_size;
 mod inspect;
 mod interrupt;
@@ -45,6 +46,8 @@ enum Command {
     Test,
     /// Judge folders of NVIDIA's results: every stage of a case, or a host pipeline's values
     Verify(verify::VerifyArgs),
+    /// Run one case on two devices, op by op, and name the first op that diverges
+    Diff(diff::DiffArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Synth(args) => synth::run(&args),
         Command::Test => test::run(),
         Command::Verify(args) => verify::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {

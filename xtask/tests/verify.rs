@@ -207,3 +207,28 @@ fn set_f32(tensors: &mut Tensors, name: &str, at: usize, change: impl FnOnce(f32
     let bytes: [u8; 4] = data[4 * at..][..4].try_into().unwrap();
     data[4 * at..][..4].copy_from_slice(&change(f32::from_le_bytes(bytes)).to_le_bytes());
 }
+
+fn diff(case: &Path, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask")).arg("diff").arg(case).args(options).output().unwrap()
+}
+
+#[test]
+fn levels_agree_op_by_op_and_thread_counts_to_the_bit() {
+    let Some(golden) = golden() else { return };
+    let case = golden.join("tiny/a");
+    let output = diff(&case, &["--against-isa", "portable"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let output = diff(&case, &["--threads", "1", "--against-threads", "3", "--limit", "0"]);
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn narrower_weights_diverge_and_the_first_op_that_does_is_named() {
+    let Some(golden) = golden() else { return };
+    let case = golden.join("tiny/a");
+    let output = diff(&case, &["--policy", "mixed", "--against-policy", "bf16", "--limit", "0.001"]);
+    assert!(!output.status.success());
+    let text = text(&output);
+    assert!(text.contains("vision") && text.contains("none diverges"), "{text}");
+    assert!(text.contains("<- diverges") && text.contains("linear"), "{text}");
+}

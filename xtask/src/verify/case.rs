@@ -52,6 +52,33 @@ enum CaseWeights {
     File(PathBuf),
 }
 
+/// A case's model and inputs, for commands that judge otherwise.
+#[derive(Debug)]
+pub(crate) struct OpenedCase {
+    /// Sizes, with the horizon of the inputs.
+    pub(crate) config: ModelConfig,
+    /// Weights.
+    pub(crate) source: Arc<dyn TensorSource>,
+    /// Inputs.
+    pub(crate) inputs: ModelInputs,
+    /// Denoising steps.
+    pub(crate) steps: usize,
+}
+
+impl OpenedCase {
+    /// Reads the case in `dir`.
+    ///
+    /// # Errors
+    /// If the folder cannot be read as a case.
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        let case = CaseFile::read(dir)?;
+        let golden = Golden::read(&dir.join(&case.golden))?;
+        let (config, inputs) = inputs(dir, &case, &golden, model_config(dir, &case)?)?;
+        let steps = steps(dir, &case, &golden, &config);
+        Ok(Self { source: weights(dir, &case, &config)?, config, inputs, steps })
+    }
+}
+
 /// Runs the case in `dir` through the model asked for and judges every stage.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+pub(crate) use self::case::OpenedCase;
 use self::report::{Kind, Report};
 use crate::device::{DeviceArgs, Model};
 use crate::output;
