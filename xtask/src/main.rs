@@ -22,7 +22,11 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+
+/// Exit status of a command line that cannot be read.
+const USAGE: u8 = 2;
 
 /// Builds, checks and runs gr00t-tt.
 #[derive(Debug, Parser)]
@@ -53,7 +57,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error)
+            if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            eprintln!("{}", on_one_line(&error.to_string()));
+            return ExitCode::from(USAGE);
+        }
+        Err(error) => error.exit(),
+    };
+    let outcome = match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Inspect(args) => inspect::run(&args),
@@ -70,6 +84,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// clap's message without its usage and advice, as one line like all others.
+fn on_one_line(message: &str) -> String {
+    let is_about_usage = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let lines = message.lines().map(str::trim).filter(|line| !line.is_empty() && !is_about_usage(line));
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -213,3 +213,12 @@ fn inspect_reads_the_files_beside_the_weights_and_flags_constant_actions() {
     fs::write(&file, "{").unwrap();
     fails_in_one_line(&["inspect", path], "metadata.json: not an embodiment metadata file");
 }
+
+#[test]
+fn a_wrong_command_line_is_one_line_too() {
+    let seed = ["predict", "--observation", OBSERVATION, "--seed", "-1"];
+    fails_in_one_line(&seed, "invalid value '-1' for '--seed <SEED>': invalid digit");
+    fails_in_one_line(&["predict"], "required arguments were not provided: --observation <FILE>");
+    fails_in_one_line(&["inspekt", "synthetic"], "unrecognized subcommand 'inspekt' tip: a similar");
+    fails_in_one_line(&[seed[0], seed[1], seed[2], "--noise", "x", "--seed", "1"], "cannot be used with");
+}

@@ -193,6 +193,37 @@ fn a_wrong_expectation_of_the_host_pipeline_fails() {
 }
 
 #[test]
+fn an_absurd_length_in_an_expectation_fails_and_takes_no_memory() {
+    let Some(golden) = golden() else { return };
+    let copy = tempfile::tempdir().unwrap();
+    let prompts = fs::read_to_string(golden.join("host/prompts.json")).unwrap();
+    let mut prompts: serde_json::Value = serde_json::from_str(&prompts).unwrap();
+    prompts["cases"][0]["plain"]["ids_rle"] = serde_json::json!([[5, 1_u64 << 42]]);
+    fs::write(copy.path().join("prompts.json"), prompts.to_string()).unwrap();
+    fails_saying(copy.path(), "more than 1048576 ids expected");
+}
+
+#[test]
+fn an_absent_picture_fails_and_the_others_are_still_judged() {
+    let Some(golden) = golden() else { return };
+    let copy = tempfile::tempdir().unwrap();
+    fs::create_dir(copy.path().join("images")).unwrap();
+    for file in ["images_u8.safetensors", "images.json"] {
+        fs::copy(golden.join("host").join(file), copy.path().join(file)).unwrap();
+    }
+    let picture = "images/img5_100x80.png";
+    fs::copy(golden.join("host").join(picture), copy.path().join(picture)).unwrap();
+    fs::copy(golden.join("host").join(picture), copy.path().join("images/other.png")).unwrap();
+    let output = verify(&[copy.path().to_path_buf()]);
+    let text = text(&output);
+    assert!(!output.status.success(), "{text}");
+    for wanted in ["150528 of 150528 equal", "img0_640x480.png: No such file", "not in images_u8.safetensors"]
+    {
+        assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
+    }
+}
+
+#[test]
 fn folders_of_no_known_form_are_refused_with_the_reason() {
     let empty = tempfile::tempdir().unwrap();
     fails_saying(empty.path(), "neither case.json nor the files of golden/host are in it");

@@ -52,12 +52,28 @@ pub(super) fn rows(path: &Path) -> Result<Vec<Row>> {
             rows.push(jpeg(&name, dir, file, &golden).unwrap_or_else(|e| Row::fail(&name, format!("{e:#}"))));
         }
     }
+    rows.extend(unjudged(dir, &golden)?);
     if dir.join(RESIZED_FILE).exists() {
         rows.extend(resized(dir)?);
     }
     if dir.join(NOTES_FILE).exists() {
         rows.extend(noted(dir, &golden)?);
     }
+    Ok(rows)
+}
+
+/// One row per picture that nothing is known of.
+fn unjudged(dir: &Path, golden: &Golden) -> Result<Vec<Row>> {
+    let images = dir.join(IMAGES);
+    let mut rows = Vec::new();
+    for entry in std::fs::read_dir(&images).with_context(|| images.display().to_string())? {
+        let file = entry.with_context(|| images.display().to_string())?.file_name();
+        let file = file.to_string_lossy();
+        if golden.get(file.strip_suffix(DECODED).unwrap_or(&file)).is_none() {
+            rows.push(Row::info(format!("image {file}"), format!("not in {FILE}")));
+        }
+    }
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(rows)
 }
 
@@ -109,10 +125,9 @@ fn noted(dir: &Path, golden: &Golden) -> Result<Vec<Row>> {
     for case in &notes.cases {
         let crop = EvalTransform::new(1).crop_box(case.width, case.height);
         let boxed = [crop.top, crop.left, crop.height, crop.width] == case.crop;
-        let frame = lossless(dir, &case.file)?;
-        if boxed && (frame.width(), frame.height()) == (case.width, case.height) {
-            equal += 1;
-        }
+        // One that cannot be read has said so in a row of its own.
+        let size = lossless(dir, &case.file).ok().map(|frame| (frame.width(), frame.height()));
+        equal += usize::from(boxed && size == Some((case.width, case.height)));
     }
     rows.push(Row::equal("image sizes and crop boxes", equal, notes.cases.len()));
     let noted: BTreeSet<&str> = notes.cases.iter().map(|c| c.file.as_str()).collect();
