@@ -79,8 +79,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<()> {
         say!("{name:<7} {}, {}", model.device().describe(), model.dtype_policy());
     }
     let options = RunOptions::new().denoising_steps(case.steps);
-    let limit = args.limit;
-    let reports = diff(&wanted, &got, &case.inputs, &options, |op| limit.unwrap_or_else(|| usual_limit(op)))?;
+    let reports = diff(&wanted, &got, &case.inputs, &options, |_| args.limit)?;
     drop(progress);
 
     let mut diverging = 0;
