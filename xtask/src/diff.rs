@@ -17,8 +17,8 @@ use crate::progress::Progress;
 use crate::say::say;
 use crate::verify::OpenedCase;
 
-/// Activations pass from op to op in bf16, so that its roundings are in every later result, those in f32 too.
-const BF16_UNIT: f64 = 1.0 / 128.0;
+/// Activations pass from op to op in bf16, so that its roundings are in every later result, those in f32 too, and add up along a stage.
+const STAGE_OF_BF16: f64 = 1.0 / 64.0;
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
@@ -36,8 +36,8 @@ pub(crate) struct DiffArgs {
     /// The other device's policy; the same by default
     #[arg(long, value_name = "POLICY", value_parser = device::policy)]
     against_policy: Option<DtypePolicy>,
-    /// Relative root mean square that an op may be apart by; 2^-7 by default, a unit in the last place of bf16
-    #[arg(long, value_name = "LIMIT", default_value_t = BF16_UNIT)]
+    /// Relative root mean square that an op may be apart by; 2^-6 by default
+    #[arg(long, value_name = "LIMIT", default_value_t = STAGE_OF_BF16)]
     limit: f64,
     /// List every op, not only the first that diverges
     #[arg(long)]
