@@ -9,3 +9,6 @@ pub mod auth;
 pub mod codec;
 pub mod metrics;
 pub mod service;
+mod upstream;
+pub mod websocket;
+pub mod zmq;

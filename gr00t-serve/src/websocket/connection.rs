@@ -1,0 +1,244 @@
+//! One client: metadata, then its observations one at a time, while pings are answered and its leaving is noticed.
+
+use std::future::Future;
+use std::io::Cursor;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
+
+use super::head;
+use super::server::Options;
+use crate::codec::msgpack_numpy::{self, Dialect};
+use crate::codec::{CodecError, Limits, Value, action_arrays, action_matrix};
+use crate::service::{Robot, Service, State};
+use crate::upstream::{self, UpstreamError};
+
+/// Longest time for the request head and the handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// Longest time for a client to take a frame.
+const SEND_LIMIT: Duration = Duration::from_secs(30);
+/// Silence after which a client is pinged, and after which it is given up.
+const QUIET: Duration = Duration::from_mins(1);
+
+/// Why a connection ended other than by the client's leaving.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    #[error(transparent)]
+    WebSocket(Box<WsError>),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("no {0} within {secs} s", secs = .1.as_secs())]
+    Slow(&'static str, Duration),
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<WsError> for Ended {
+    fn from(error: WsError) -> Self {
+        Self::WebSocket(Box::new(error))
+    }
+}
+
+type Work<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, UpstreamError>> + Send + 'a>>;
+
+/// Serves one client until it leaves or the server stops.
+pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Options) -> Result<(), Ended> {
+    stream.set_nodelay(true)?;
+    let (mut read, mut write) = stream.into_split();
+    let robot = timeout(HANDSHAKE_LIMIT, async {
+        let head = head::read(&mut read).await?;
+        let plain = match (head::path(&head), service.robot()) {
+            (Some("/healthz"), _) if service.state() == State::Ready => head::answer("200 OK", "OK\n"),
+            (Some("/healthz"), _) => {
+                head::answer("503 Service Unavailable", &format!("{}\n", service.state().name()))
+            }
+            (_, Err(error)) => head::answer("503 Service Unavailable", &format!("{error}\n")),
+            (_, Ok(robot)) => return Ok(Some((head, robot))),
+        };
+        write.write_all(&plain).await?;
+        Ok::<_, Ended>(None)
+    })
+    .await
+    .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
+    let Some((head, robot)) = robot else { return Ok(()) };
+
+    let stream = tokio::io::join(Cursor::new(head).chain(read), write);
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(options.max_message_bytes))
+        .max_frame_size(Some(options.max_message_bytes));
+    #[expect(clippy::result_large_err, reason = "tungstenite's signature")]
+    let authorize = |request: &Request, response: Response| authorize(request, response, options);
+    let handshake = tokio_tungstenite::accept_hdr_async_with_config(stream, authorize, Some(config));
+    let socket = timeout(HANDSHAKE_LIMIT, handshake)
+        .await
+        .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
+    let (mut output, input) = socket.split();
+    send(&mut output, Message::Binary(msgpack_numpy::encode(&metadata(&robot), Dialect::default()).into()))
+        .await?;
+    converse(output, input, service, options).await
+}
+
+#[expect(clippy::result_large_err, reason = "tungstenite's signature")]
+fn authorize(request: &Request, response: Response, options: &Options) -> Result<Response, ErrorResponse> {
+    let Some(token) = &options.token else { return Ok(response) };
+    let shown = request.headers().get("authorization").map(|value| value.as_bytes().to_vec());
+    if shown.is_some_and(|shown| token.matches_header(&shown)) {
+        return Ok(response);
+    }
+    let mut refusal = ErrorResponse::new(Some("a token is wanted\n".to_owned()));
+    *refusal.status_mut() = tokio_tungstenite::tungstenite::http::StatusCode::UNAUTHORIZED;
+    Err(refusal)
+}
+
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    mut output: SplitSink<WebSocketStream<S>, Message>,
+    mut input: SplitStream<WebSocketStream<S>>,
+    service: &Service,
+    options: &Options,
+) -> Result<(), Ended> {
+    let mut work: Option<Work<'_>> = None;
+    let mut waiting: Option<Bytes> = None;
+    let mut heard = tokio::time::Instant::now();
+    let mut asked = false;
+    let mut stopping = false;
+    let mut prev_total_ms = None;
+    let mut started = Instant::now();
+    loop {
+        if work.is_none() {
+            if let Some(message) = waiting.take() {
+                started = Instant::now();
+                service.metrics().request("websocket", "infer");
+                work = Some(Box::pin(infer(service, options, message, prev_total_ms)));
+            } else if stopping {
+                return close(&mut output, CloseCode::Away, "the server stops").await;
+            }
+        }
+        tokio::select! {
+            // a second observation waits in the socket, not here
+            message = input.next(), if waiting.is_none() => {
+                (heard, asked) = (tokio::time::Instant::now(), false);
+                match message {
+                    None | Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed)) => return Ok(()),
+                    Some(Ok(Message::Binary(message))) => waiting = Some(message),
+                    Some(Ok(Message::Text(_))) => {
+                        let error = CodecError::Msgpack("got a text frame, wanted a binary one".to_owned());
+                        return refuse(&mut output, &error.into()).await;
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(WsError::Capacity(error @ CapacityError::MessageTooLong { .. }))) => {
+                        close(&mut output, CloseCode::Size, &error.to_string()).await?;
+                        return Err(Ended::Refused(error.to_string()));
+                    }
+                    Some(Err(error)) => return Err(error.into()),
+                }
+            }
+            reply = finished(&mut work), if work.is_some() => {
+                work = None;
+                match reply {
+                    Ok(reply) => send(&mut output, Message::Binary(reply.into())).await?,
+                    Err(error) => return refuse(&mut output, &error).await,
+                }
+                prev_total_ms = Some(milliseconds(started.elapsed()));
+                heard = tokio::time::Instant::now();
+            }
+            () = tokio::time::sleep_until(heard + QUIET), if work.is_none() => {
+                if asked {
+                    return Err(Ended::Slow("sign of life", QUIET));
+                }
+                send(&mut output, Message::Ping(Bytes::new())).await?;
+                (heard, asked) = (tokio::time::Instant::now(), true);
+            }
+            () = service.stopping(), if !stopping => stopping = true,
+        }
+    }
+}
+
+/// The work's result; never, if there is none.
+async fn finished(work: &mut Option<Work<'_>>) -> Result<Vec<u8>, UpstreamError> {
+    match work {
+        Some(work) => work.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// One observation → the frame with its actions.
+async fn infer(
+    service: &Service,
+    options: &Options,
+    message: Bytes,
+    prev_total_ms: Option<f64>,
+) -> Result<Vec<u8>, UpstreamError> {
+    let limits = Limits { bytes: options.max_message_bytes, ..Limits::default() };
+    let (observation, dialect) =
+        upstream::decode(message, move |bytes| msgpack_numpy::decode(bytes, limits)).await?;
+    let answer = upstream::answer(service, observation).await?;
+    let mut reply =
+        vec![("actions".to_owned(), Value::Array(action_matrix(&answer.chunks, answer.batched)?))];
+    reply.extend(action_arrays(&answer.chunks, answer.batched, "action.")?);
+    let mut timing = vec![("infer_ms", Value::Float(milliseconds(answer.timings.total)))];
+    timing.extend(prev_total_ms.map(|ms| ("prev_total_ms", Value::Float(ms))));
+    reply.push(("server_timing".to_owned(), Value::map(timing)));
+    let device = Value::Float(milliseconds(answer.timings.device));
+    reply.push(("policy_timing".to_owned(), Value::map([("infer_ms", device)])));
+    Ok(msgpack_numpy::encode(&Value::Map(reply), dialect))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// What a client may want to know before it sends anything.
+fn metadata(robot: &Robot) -> Value {
+    let names = |names: Vec<&str>| Value::List(names.into_iter().map(Value::text).collect());
+    let keys = |keys: &[crate::service::Key]| {
+        Value::map(keys.iter().map(|key| (key.key.clone(), Value::Int(key.dim as i128))))
+    };
+    Value::map([
+        ("embodiment", Value::text(robot.data_config.embodiment.name())),
+        ("data_config", Value::text(robot.data_config.name.as_str())),
+        ("cameras", names(robot.cameras.iter().map(|camera| camera.key.as_str()).collect())),
+        ("state_keys", keys(&robot.state)),
+        ("action_keys", keys(&robot.actions)),
+        ("action_horizon", Value::Int(robot.horizon as i128)),
+    ])
+}
+
+/// What openpi's server does with an error: a text frame, then the end.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
+    output: &mut SplitSink<WebSocketStream<S>, Message>,
+    error: &UpstreamError,
+) -> Result<(), Ended> {
+    tracing::warn!(protocol = "websocket", %error, "request refused");
+    send(output, Message::text(error.to_string())).await?;
+    close(output, CloseCode::Error, "the request was refused").await
+}
+
+async fn close<S: AsyncRead + AsyncWrite + Unpin>(
+    output: &mut SplitSink<WebSocketStream<S>, Message>,
+    code: CloseCode,
+    reason: &str,
+) -> Result<(), Ended> {
+    /// A close frame carries 125 bytes, two of them the code.
+    const MAX_REASON_BYTES: usize = 123;
+    let reason = reason.get(..MAX_REASON_BYTES).unwrap_or(reason);
+    send(output, Message::Close(Some(CloseFrame { code, reason: reason.to_owned().into() }))).await
+}
+
+async fn send<S: AsyncRead + AsyncWrite + Unpin>(
+    output: &mut SplitSink<WebSocketStream<S>, Message>,
+    message: Message,
+) -> Result<(), Ended> {
+    timeout(SEND_LIMIT, output.send(message)).await.map_err(|_| Ended::Slow("reader", SEND_LIMIT))??;
+    Ok(())
+}
