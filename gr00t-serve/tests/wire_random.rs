@@ -1,10 +1,12 @@
 //! Codecs on random input: what is written is read back, and nothing that is read panics.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use bytes::{Bytes, BytesMut};
 use gr00t_serve::codec::msgpack_numpy::{Dialect, Names};
 use gr00t_serve::codec::{
     Array, Elements, Limits, RobotKeys, Value, json_numpy, msg_serializer, msgpack_numpy, npy, observations,
 };
+use gr00t_serve::zmq::{Decoder, Event};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -124,6 +126,27 @@ proptest! {
         bytes[at] = byte;
         let _ = msg_serializer::decode(&bytes, Limits::default());
         let _ = msgpack_numpy::decode(&bytes, Limits::default());
+    }
+
+    #[test]
+    fn no_zmtp_stream_panics_or_is_kept_beyond_the_limit(
+        pieces in vec(prop_oneof![vec(any::<u8>(), 0..40), vec(0_u8..5, 0..40)], 0..12),
+    ) {
+        let mut decoder = Decoder::new(64);
+        let mut buffer = BytesMut::new();
+        'stream: for piece in pieces {
+            buffer.extend_from_slice(&piece);
+            loop {
+                match decoder.next(&mut buffer) {
+                    Ok(Some(Event::Message(frames))) => {
+                        prop_assert!(frames.iter().map(Bytes::len).sum::<usize>() <= 64);
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => break 'stream,
+                }
+            }
+        }
     }
 
     #[test]

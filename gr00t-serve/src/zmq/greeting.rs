@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn the_stock_client_s_ready_is_taken_and_ours_is_the_recorded_one() {
         let stock = b"\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0";
-        assert_eq!(stock.len(), 38 - 2 + 2);
+        assert_eq!(stock.len(), 38);
         check_ready(stock).unwrap();
-        assert_eq!(ready(), b"\x04\x18\x05READY\x0bSocket-Type\0\0\0\x03REP".to_vec());
+        assert_eq!(ready(), b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REP".to_vec());
         let publisher = b"\x05READY\x0bsocket-type\0\0\0\x03SUB";
         assert!(check_ready(publisher).unwrap_err().to_string().contains("SUB"));
         for bad in [&b"\x05READY"[..], b"\x05READY\x0bSocket", b"\x05READY\x01a\xff\xff\xff\xff", b"\x04PING"]

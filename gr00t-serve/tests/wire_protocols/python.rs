@@ -1,0 +1,44 @@
+//! The stock Python packages against the servers: `tests/python/wire_clients.py`, in a venv made with
+//! `python3 -m venv target/wire-venv && target/wire-venv/bin/pip install -r gr00t-serve/tests/python/requirements.txt`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::rig::{INSTRUCTION, Rig, expected};
+
+/// Seed of the actions that every protocol must give.
+const SEED: u64 = 7;
+
+#[test]
+fn stock_python_clients_get_the_actions_of_the_rust_api() {
+    let crate_dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let python = std::env::var_os("GR00T_WIRE_PYTHON")
+        .map_or_else(|| crate_dir.join("../target/wire-venv/bin/python"), PathBuf::from);
+    if !python.is_file() {
+        println!("skipped: {} is absent", python.display());
+        return;
+    }
+    let rig = Rig::new();
+    let groups: Vec<_> = expected(SEED)
+        .groups
+        .iter()
+        .map(|group| {
+            let bits: Vec<u32> = group.values.iter().map(|value| value.to_bits()).collect();
+            json!({ "key": group.key, "dim": group.dim, "bits": bits })
+        })
+        .collect();
+    let case = json!({ "seed": SEED, "instruction": INSTRUCTION, "horizon": 16, "groups": groups });
+    let output = Command::new(&python)
+        .arg(crate_dir.join("tests/python/wire_clients.py"))
+        .args(["--zmq-port", &rig.zmq.port().to_string()])
+        .args(["--websocket-port", &rig.websocket.port().to_string()])
+        .args(["--case", &case.to_string()])
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    print!("{stdout}");
+    assert!(output.status.success(), "{stderr}");
+    assert!(stdout.contains("zmq ok") && stdout.contains("websocket ok"), "{stdout}");
+}
