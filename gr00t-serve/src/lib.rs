@@ -8,6 +8,7 @@
 pub mod auth;
 pub mod codec;
 pub mod metrics;
+pub mod protocols;
 pub mod service;
 mod upstream;
 pub mod websocket;

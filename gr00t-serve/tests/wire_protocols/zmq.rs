@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use gr00t_serve::auth::Token;
 use gr00t_serve::codec::{Value, msg_serializer};
+use gr00t_serve::protocols::{Access, ProtocolOptions, Protocols};
 use gr00t_serve::service::State;
 use gr00t_serve::{websocket, zmq};
 
@@ -253,4 +254,24 @@ fn when_the_service_stops_what_runs_is_finished() {
     let mut rest = Vec::new();
     peer.0.read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty());
+}
+
+#[test]
+fn ports_are_taken_at_once_and_refuse_until_the_start() {
+    let rig = Rig::new();
+    let _inside = rig.runtime.enter();
+    let options = ProtocolOptions { zmq_port: Some(0), ..Default::default() };
+    let access =
+        Access { host: [127, 0, 0, 1].into(), token: None, max_message_bytes: 1 << 20, max_connections: 4 };
+    let protocols = Protocols::bind(&options, &access).unwrap();
+    let (Some(address), None) = protocols.addresses().unwrap() else { panic!("{protocols:?}") };
+    assert!(std::net::TcpStream::connect(address).is_err());
+
+    let servers = protocols.start(&rig.service).unwrap();
+    Peer::new(address).ping();
+    let again = ProtocolOptions { zmq_port: Some(address.port()), ..Default::default() };
+    let refusal = Protocols::bind(&again, &access).unwrap_err().to_string();
+    assert!(refusal.contains(&address.to_string()), "{refusal}");
+    rig.service.stop();
+    rig.runtime.block_on(servers.join_all());
 }
