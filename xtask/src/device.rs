@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use gr00t_host::checkpoint::{Part, TensorSource, expected_tensors};
 use gr00t_host::{ModelConfig, Weights};
-use gr00t_model::{DtypePolicy, Gr00t};
+use gr00t_model::{DtypePolicy, Gr00t, PackedCache};
 use tt_ops::Soft;
 use tt_ops::soft::Isa;
 
@@ -63,7 +63,7 @@ impl DeviceArgs {
         builder.open().context("device")
     }
 
-    /// Opens the device and loads the model with one embodiment.
+    /// Opens the device and loads the model with one embodiment, packed weights from `cache` where there is one.
     ///
     /// # Errors
     /// If the device cannot be opened or the weights do not fit.
@@ -72,6 +72,7 @@ impl DeviceArgs {
         config: &ModelConfig,
         source: &Arc<dyn TensorSource>,
         embodiment: usize,
+        cache: Option<PackedCache>,
         progress: &Arc<Progress>,
     ) -> Result<Gr00t<Soft>> {
         let shown = Arc::clone(progress);
@@ -84,6 +85,7 @@ impl DeviceArgs {
         Gr00t::builder(config.clone(), Weights::new(Arc::clone(source)), self.open()?)
             .dtype_policy(self.policy)
             .embodiments([embodiment])
+            .packed_cache(cache)
             .on_progress(move |p| shown.set("loading weights", p.elements as u64, total as u64))
             .build()
             .map_err(|e| anyhow!("{e}"))

@@ -72,8 +72,9 @@ pub(crate) fn run(args: &DiffArgs) -> Result<()> {
         policy: args.against_policy.unwrap_or(args.device.policy),
         checked: args.device.checked,
     };
-    let load =
-        |device: &DeviceArgs| device.load(&case.config, &case.source, case.inputs.embodiment_id, &progress);
+    let load = |device: &DeviceArgs| {
+        device.load(&case.config, &case.source, case.inputs.embodiment_id, None, &progress)
+    };
     let (wanted, got) = (load(&against)?, load(&args.device)?);
     for (name, model) in [("wanted", &wanted), ("got", &got)] {
         say!("{name:<7} {}, {}", model.device().describe(), model.dtype_policy());

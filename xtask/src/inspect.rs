@@ -81,7 +81,8 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     say!("fits its config");
     if args.on_device {
         let _alone = full_size::alone(checkpoint.config())?;
-        let model = args.device.load(checkpoint.config(), checkpoint.source(), args.embodiment, &progress)?;
+        let model =
+            args.device.load(checkpoint.config(), checkpoint.source(), args.embodiment, None, &progress)?;
         say!("\non {}, {}", model.device().describe(), model.dtype_policy());
         say!("{}", model.structure());
     }

@@ -8,6 +8,7 @@ use gr00t_host::ModelConfig;
 use gr00t_host::checkpoint::{Checkpoint, OpenOptions, TensorSource, WeightsSpec};
 use gr00t_host::embodiment::Metadata;
 use gr00t_host::prompt::Tokenizer;
+use gr00t_model::PackedCache;
 
 use crate::progress::Progress;
 
@@ -38,6 +39,8 @@ pub(crate) struct Loaded {
     pub(crate) tokenizer: Arc<Tokenizer>,
     /// Whether the weights are made up.
     pub(crate) is_synthetic: bool,
+    /// Where weights packed for the device are kept, unless `GR00T_TT_CACHE` is `off`.
+    pub(crate) cache: Option<PackedCache>,
     /// One line on where they come from.
     pub(crate) description: String,
 }
@@ -61,6 +64,7 @@ impl WeightsArgs {
             metadata,
             tokenizer: Arc::new(tokenizer),
             is_synthetic,
+            cache: PackedCache::from_env(&checkpoint)?,
             description: checkpoint.source().describe(),
         })
     }

@@ -12,7 +12,7 @@ use gr00t_host::encode::{Encoded, Encoder, EncoderOptions};
 use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 use gr00t_host::{ActionChunk, ModelConfig, ModelInputs, TensorSource, Weights};
-use gr00t_model::RunOptions;
+use gr00t_model::{PackedCache, RunOptions};
 use reference::Reference;
 use tt_ops::Device;
 
@@ -105,7 +105,7 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result
     let run = Run { config: &config, source: &loaded.source, inputs: &encoded.inputs, steps };
     let (action_pred, ran_on) = match request.model {
         Model::Reference => (run.reference(progress, &mut times)?, "the fp32 reference".to_string()),
-        Model::Device => run.device(request.device, progress, &mut times)?,
+        Model::Device => run.device(request.device, loaded.cache, progress, &mut times)?,
     };
 
     let start = Instant::now();
@@ -147,11 +147,12 @@ impl Run<'_> {
     fn device(
         &self,
         device: &DeviceArgs,
+        cache: Option<PackedCache>,
         progress: &Arc<Progress>,
         times: &mut Vec<(String, Duration)>,
     ) -> Result<(Vec<f32>, String)> {
         let start = Instant::now();
-        let model = device.load(self.config, self.source, self.inputs.embodiment_id, progress)?;
+        let model = device.load(self.config, self.source, self.inputs.embodiment_id, cache, progress)?;
         times.push(("load weights".into(), start.elapsed()));
         let options = RunOptions::new().denoising_steps(self.steps);
         let start = Instant::now();

@@ -47,7 +47,7 @@ impl Subject {
                 Running::Reference(Box::new(reference.with_denoising_steps(steps)?))
             }
             Model::Device => {
-                let model = args.device.load(config, source, inputs.embodiment_id, progress)?;
+                let model = args.device.load(config, source, inputs.embodiment_id, None, progress)?;
                 Running::Device { model: Box::new(model), steps }
             }
         };
