@@ -30,6 +30,8 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// Silence after which a client is pinged, and after which it is given up.
 const QUIET: Duration = Duration::from_mins(1);
+/// Longest time for a client to end its side after ours has ended.
+const LINGER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a connection ended other than by the client's leaving.
 #[derive(Debug, thiserror::Error)]
@@ -83,10 +85,22 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
     let socket = timeout(HANDSHAKE_LIMIT, handshake)
         .await
         .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
-    let (mut output, input) = socket.split();
+    let (mut output, mut input) = socket.split();
     send(&mut output, Message::Binary(msgpack_numpy::encode(&metadata(&robot), Dialect::default()).into()))
         .await?;
-    converse(output, input, service, options).await
+    let ended = converse(&mut output, &mut input, service, options).await;
+    if let Ok(mut socket) = output.reunite(input) {
+        // what a client is still sending would otherwise cost it the frames that it has not read
+        let _ = timeout(LINGER_LIMIT, linger(socket.get_mut())).await;
+    }
+    ended
+}
+
+/// Ends our side, then throws away what still comes until the client ends its own.
+async fn linger(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> std::io::Result<()> {
+    stream.shutdown().await?;
+    tokio::io::copy(stream, &mut tokio::io::sink()).await?;
+    Ok(())
 }
 
 #[expect(clippy::result_large_err, reason = "tungstenite's signature")]
@@ -102,8 +116,8 @@ fn authorize(request: &Request, response: Response, options: &Options) -> Result
 }
 
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
-    mut output: SplitSink<WebSocketStream<S>, Message>,
-    mut input: SplitStream<WebSocketStream<S>>,
+    output: &mut SplitSink<WebSocketStream<S>, Message>,
+    input: &mut SplitStream<WebSocketStream<S>>,
     service: &Service,
     options: &Options,
 ) -> Result<(), Ended> {
@@ -121,7 +135,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
                 service.metrics().request("websocket", "infer");
                 work = Some(Box::pin(infer(service, options, message, prev_total_ms)));
             } else if stopping {
-                return close(&mut output, CloseCode::Away, "the server stops").await;
+                return close(output, CloseCode::Away, "the server stops").await;
             }
         }
         tokio::select! {
@@ -133,11 +147,11 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
                     Some(Ok(Message::Binary(message))) => waiting = Some(message),
                     Some(Ok(Message::Text(_))) => {
                         let error = CodecError::Msgpack("got a text frame, wanted a binary one".to_owned());
-                        return refuse(&mut output, &error.into()).await;
+                        return refuse(output, &error.into()).await;
                     }
                     Some(Ok(_)) => {}
                     Some(Err(WsError::Capacity(error @ CapacityError::MessageTooLong { .. }))) => {
-                        close(&mut output, CloseCode::Size, &error.to_string()).await?;
+                        close(output, CloseCode::Size, &error.to_string()).await?;
                         return Err(Ended::Refused(error.to_string()));
                     }
                     Some(Err(error)) => return Err(error.into()),
@@ -146,8 +160,8 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             reply = finished(&mut work), if work.is_some() => {
                 work = None;
                 match reply {
-                    Ok(reply) => send(&mut output, Message::Binary(reply.into())).await?,
-                    Err(error) => return refuse(&mut output, &error).await,
+                    Ok(reply) => send(output, Message::Binary(reply.into())).await?,
+                    Err(error) => return refuse(output, &error).await,
                 }
                 prev_total_ms = Some(milliseconds(started.elapsed()));
                 heard = tokio::time::Instant::now();
@@ -156,7 +170,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
                 if asked {
                     return Err(Ended::Slow("sign of life", QUIET));
                 }
-                send(&mut output, Message::Ping(Bytes::new())).await?;
+                send(output, Message::Ping(Bytes::new())).await?;
                 (heard, asked) = (tokio::time::Instant::now(), true);
             }
             () = service.stopping(), if !stopping => stopping = true,

@@ -165,8 +165,8 @@ fn a_message_beyond_the_limit_closes_the_connection() {
     let options = websocket::Options { max_message_bytes: 1000, ..Default::default() };
     let rig = Rig::with(zmq::Options::default(), options);
     let mut client = open(&rig);
-    // the client's own masking needs no more than the header and some of the body to be sent
-    client.send(Message::Binary(vec![0; 2000].into())).unwrap();
+    // far more than the sockets' buffers hold: the server must go on reading for its answer to arrive
+    client.send(Message::Binary(vec![0; 16 << 20].into())).unwrap();
     match client.read().unwrap() {
         Message::Close(Some(frame)) => assert_eq!(frame.code, CloseCode::Size),
         other => panic!("{other:?}"),
