@@ -78,12 +78,16 @@ fn allocations_of_a_replay(device: &Soft) -> Result<usize> {
     // The first replay may grow the engine's scratch memory.
     trace.replay()?;
     let before = ALLOCATIONS.load(Ordering::Relaxed);
+    // The fewest of several rounds: the test harness allocates now and then on a thread of its own, a replay that
+    // allocates does so every time.
+    let mut counted = usize::MAX;
     for _ in 0..20 {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
         x.write(&input)?;
         trace.replay()?;
         trace.outputs().read(&mut output)?;
+        counted = counted.min(ALLOCATIONS.load(Ordering::Relaxed) - before);
     }
-    let counted = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert!(output.iter().all(|v| v.is_finite()));
     assert!(before > 0, "the allocator does not count");
     Ok(counted)
