@@ -19,6 +19,7 @@ pub mod engine;
 mod error;
 pub mod isa;
 mod kernels;
+pub mod limits;
 pub mod matmul;
 pub mod memory;
 pub mod movement;

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod ci;
 mod demo;
 mod device;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Turn one observation into an action chunk
     Predict(predict::PredictArgs),
+    /// Time kernels, stages and predictions, and hold them against the machine's limits
+    Bench(bench::BenchArgs),
     /// Say what weights consist of, and whether they fit their config
     Inspect(inspect::InspectArgs),
     /// Write procedural weights as a checkpoint folder
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Test => test::run(),

@@ -222,3 +222,18 @@ fn a_wrong_command_line_is_one_line_too() {
     fails_in_one_line(&["inspekt", "synthetic"], "unrecognized subcommand 'inspekt' tip: a similar");
     fails_in_one_line(&[seed[0], seed[1], seed[2], "--noise", "x", "--seed", "1"], "cannot be used with");
 }
+
+#[test]
+fn bench_writes_what_was_asked_for_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bench.json");
+    let output = xtask(&["bench", "--only", "predict/", "--reps", "2", "--json", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output));
+    let json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert!(results[0]["name"].as_str().unwrap().starts_with("predict/mixed_dit/mini/1view/s"));
+    assert_eq!(results[0]["n"], 2);
+    assert!(results[0]["median"].as_f64().unwrap() > 0.0);
+    assert_eq!(json["machine"]["threads"].as_u64().map(|threads| threads > 0), Some(true));
+}

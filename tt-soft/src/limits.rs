@@ -1,0 +1,146 @@
+//! What the CPU can do at most: multiply-adds from registers, reading of memory. Kernels are judged against it.
+
+use std::hint::black_box;
+
+use crate::engine::share;
+use crate::error::Result;
+use crate::isa::Isa;
+use crate::memory::AlignedBuf;
+use crate::{Engine, kernels::Kernels};
+
+/// Independent sums: enough to hide the latency of a multiply-add.
+const CHAINS: usize = 12;
+
+/// Floating-point operations that one step of [`multiply_add`] does on each thread.
+#[must_use]
+pub fn flops_per_step(engine: &Engine) -> usize {
+    let lanes = if engine.isa() >= Isa::Avx512 { 16 } else { 8 };
+    let products = if has_bf16_dot(engine) { 2 } else { 1 };
+    CHAINS * lanes * products * 2
+}
+
+/// Does `linear` multiply pairs of bf16 with the AVX-512 instruction for it on this engine?
+#[must_use]
+pub fn has_bf16_dot(engine: &Engine) -> bool {
+    engine.isa() == Isa::Avx512 && Kernels::of(engine.isa()).tile_bf16.is_some()
+}
+
+/// `steps` rounds of the widest multiply-add that `linear` uses, on registers, on every thread. AMX tiles are not
+/// measured: there the figure is AVX-512's. The portable level is measured by AVX2 where the CPU has it.
+///
+/// # Errors
+/// If a thread panics.
+pub fn multiply_add(engine: &Engine, steps: usize) -> Result<()> {
+    let dot = has_bf16_dot(engine);
+    engine.team().run(&|_, _| {
+        black_box(run(engine.isa(), dot, steps));
+    })
+}
+
+/// Reads `memory` once, a part on each thread; returns a sum of it.
+///
+/// # Errors
+/// If a thread panics.
+pub fn read(engine: &Engine, memory: &AlignedBuf) -> Result<u64> {
+    let words = memory.as_slice::<u64>();
+    let total = std::sync::atomic::AtomicU64::new(0);
+    engine.team().run(&|member, members| {
+        let part = words.get(share(words.len(), member, members)).unwrap_or_default();
+        // one sum per lane, so that no add waits for another
+        let mut sums = [0u64; 32];
+        for chunk in part.chunks_exact(sums.len()) {
+            for (sum, word) in sums.iter_mut().zip(chunk) {
+                *sum = sum.wrapping_add(*word);
+            }
+        }
+        let sum = sums.into_iter().fold(0, u64::wrapping_add);
+        total.fetch_add(sum, std::sync::atomic::Ordering::Relaxed);
+    })?;
+    Ok(black_box(total.into_inner()))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn run(isa: Isa, dot: bool, steps: usize) -> f32 {
+    use std::arch::x86_64::{
+        _mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps, _mm512_castps_si512, _mm512_cvtss_f32,
+        _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_set1_ps,
+    };
+    #[target_feature(enable = "avx2,fma")]
+    fn narrow(steps: usize) -> f32 {
+        let (x, y) = (_mm256_set1_ps(black_box(0.5)), _mm256_set1_ps(black_box(0.25)));
+        let mut sums = [x; CHAINS];
+        for _ in 0..steps {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(x, y, *sum);
+            }
+        }
+        sums.into_iter().map(|sum| _mm256_cvtss_f32(sum)).sum()
+    }
+    #[target_feature(enable = "avx512f")]
+    fn wide(steps: usize) -> f32 {
+        let (x, y) = (_mm512_set1_ps(black_box(0.5)), _mm512_set1_ps(black_box(0.25)));
+        let mut sums = [x; CHAINS];
+        for _ in 0..steps {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(x, y, *sum);
+            }
+        }
+        sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
+    }
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    fn pairs(steps: usize) -> f32 {
+        let x = _mm512_set1_ps(black_box(0.5));
+        // SAFETY: both are 64 bytes of plain data.
+        let pair = unsafe {
+            std::mem::transmute::<std::arch::x86_64::__m512i, std::arch::x86_64::__m512bh>(
+                _mm512_castps_si512(x),
+            )
+        };
+        let mut sums = [x; CHAINS];
+        for _ in 0..steps {
+            for sum in &mut sums {
+                *sum = _mm512_dpbf16_ps(*sum, pair, pair);
+            }
+        }
+        sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
+    }
+    // SAFETY: the engine has checked that the CPU has the level, the table that it has the dot product; AVX2 is
+    // checked here.
+    unsafe {
+        match isa {
+            Isa::Avx512 if dot => pairs(steps),
+            Isa::Avx512 | Isa::Amx => wide(steps),
+            _ if Isa::Avx2.is_available() => narrow(steps),
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn run(_: Isa, _: bool, _: usize) -> f32 {
+    0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_the_memory_is_read() {
+        for threads in [1, 3] {
+            let engine = Engine::new(Isa::Portable, threads).unwrap();
+            let mut memory = AlignedBuf::zeroed(8 * 32 * 30);
+            memory.as_mut_slice::<u64>().fill(2);
+            assert_eq!(read(&engine, &memory).unwrap(), 2 * 32 * 30);
+        }
+    }
+
+    #[test]
+    fn every_level_has_a_multiply_add() {
+        for isa in Isa::available() {
+            let engine = Engine::new(isa, 1).unwrap();
+            multiply_add(&engine, 3).unwrap();
+            assert!(flops_per_step(&engine) > 0);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The machine's limits, measured in the same run as what is held against them.
+
+use anyhow::Result;
+use tt_ops::Soft;
+use tt_soft::{AlignedBuf, Engine, limits};
+
+use super::measure::Times;
+use super::report::Report;
+
+/// Multiply-adds of each chain in one run: some milliseconds.
+const STEPS: usize = 1_000_000;
+/// More than any cache that a guest can count on.
+const READ_BYTES: usize = 512 << 20;
+const RUNS: usize = 7;
+
+/// What the device's threads can do together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Floating-point operations per millisecond.
+    flops_per_ms: f64,
+    /// Bytes per millisecond.
+    bytes_per_ms: f64,
+}
+
+impl Limits {
+    /// Measures with one thread and with all of the device's.
+    pub(super) fn measure(device: &Soft, report: &mut Report) -> Result<Self> {
+        let mut measured = Self { flops_per_ms: 0.0, bytes_per_ms: 0.0 };
+        let mut memory = AlignedBuf::zeroed(READ_BYTES);
+        // pages that were never written would all be the one page of zeros
+        memory.as_bytes_mut().fill(1);
+        let mut counts = vec![1, device.threads()];
+        counts.dedup();
+        for threads in counts {
+            let engine = Engine::new(device.isa(), threads)?;
+            let kind = if limits::has_bf16_dot(&engine) { "vdpbf16ps" } else { "fma" };
+            let times = Times::of(RUNS, || limits::multiply_add(&engine, STEPS))?;
+            let flops = (STEPS * limits::flops_per_step(&engine) * threads) as f64;
+            measured.flops_per_ms = flops / times.busy(threads);
+            let name = format!("limit/{kind}/{}/{threads}t", device.isa());
+            report.values(name, "GF/s", &[measured.flops_per_ms / 1e6]);
+
+            let times = Times::of(RUNS, || limits::read(&engine, &memory).map(drop))?;
+            measured.bytes_per_ms = READ_BYTES as f64 / times.busy(threads);
+            let name = format!("limit/read/512MiB/{threads}t");
+            report.values(name, "GB/s", &[measured.bytes_per_ms / 1e6]);
+        }
+        Ok(measured)
+    }
+
+    /// The least time for this much arithmetic and this much memory.
+    pub(super) fn floor_ms(&self, flops: f64, bytes: f64) -> f64 {
+        (flops / self.flops_per_ms).max(bytes / self.bytes_per_ms)
+    }
+}

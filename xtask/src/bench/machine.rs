@@ -1,0 +1,89 @@
+//! What a result was measured on, from `/proc`; what cannot be read is left out.
+
+use std::fs::read_to_string;
+
+use serde::Serialize;
+use tt_ops::soft::Isa;
+
+use crate::workspace;
+
+/// The circumstances of all results.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Machine {
+    cpu: String,
+    cpus: usize,
+    isa: String,
+    threads: usize,
+    commit: String,
+    profile: &'static str,
+    /// Runnable tasks over the last minute, before measuring.
+    load_average: String,
+}
+
+/// This machine, with a device of `threads` threads at `isa`.
+pub(super) fn describe(isa: Isa, threads: usize) -> Machine {
+    let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = field(&cpuinfo, "model name").unwrap_or("unknown").to_string();
+    let load = read_to_string("/proc/loadavg").unwrap_or_default();
+    Machine {
+        cpu,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        isa: isa.name().into(),
+        threads,
+        commit: commit().unwrap_or_else(|| "unknown".into()),
+        profile: if cfg!(debug_assertions) { "dev" } else { "release" },
+        load_average: load.split(' ').next().unwrap_or_default().into(),
+    }
+}
+
+impl Machine {
+    /// Threads of the device.
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// One line.
+    pub(super) fn line(&self) -> String {
+        let Self { cpu, cpus, isa, threads, commit, profile, load_average } = self;
+        format!(
+            "{cpu}, {cpus} CPUs; {isa}, {threads} threads; commit {commit}, {profile} profile; load average {load_average}"
+        )
+    }
+}
+
+/// Memory of this process in MB: resident now (`VmRSS`), or the most so far (`VmHWM`).
+pub(super) fn memory_mb(name: &str) -> Option<f64> {
+    let status = read_to_string("/proc/self/status").ok()?;
+    let kib: f64 = field(&status, name)?.split(' ').next()?.parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
+
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new("git").current_dir(workspace::root()).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(git(&["rev-parse", "--short", "HEAD"])? + if changed { " with changes" } else { "" })
+}
+
+/// The value of the first line `name : value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "VmHWM:\t  20 kB\nVmRSS:\t  10 kB\n";
+        assert_eq!(field(text, "VmRSS"), Some("10 kB"));
+        assert_eq!(field(text, "Vm"), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Times of repeated work: on the wall, and on the CPUs.
+
+use std::time::Instant;
+
+/// One run, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Time {
+    /// On the wall.
+    pub(super) wall: f64,
+    /// Of all threads of the process; 0 where `/proc` does not say.
+    pub(super) cpu: f64,
+}
+
+/// Runs of one case.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Times(Vec<Time>);
+
+impl Times {
+    /// `work` once to warm up, then `count` times.
+    ///
+    /// # Errors
+    /// The first of `work`.
+    pub(super) fn of<E>(count: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+        work()?;
+        let mut times = Self::default();
+        for _ in 0..count {
+            let clock = Clock::start();
+            work()?;
+            times.push(clock.stop());
+        }
+        Ok(times)
+    }
+
+    pub(super) fn push(&mut self, time: Time) {
+        self.0.push(time);
+    }
+
+    /// Wall times, in ascending order.
+    pub(super) fn wall(&self) -> Vec<f64> {
+        sorted(self.0.iter().map(|time| time.wall))
+    }
+
+    /// The median of the time that each of `threads` was on a CPU; wall time where that is not known.
+    pub(super) fn busy(&self, threads: usize) -> f64 {
+        let cpu = quantile(&sorted(self.0.iter().map(|time| time.cpu)), 0.5);
+        if cpu > 0.0 { cpu / threads as f64 } else { quantile(&self.wall(), 0.5) }
+    }
+}
+
+/// A running measurement.
+#[derive(Debug)]
+pub(super) struct Clock {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self { cpu: cpu_ms(), wall: Instant::now() }
+    }
+
+    pub(super) fn stop(&self) -> Time {
+        let wall = self.wall.elapsed().as_secs_f64() * 1e3;
+        Time { wall, cpu: cpu_ms() - self.cpu }
+    }
+}
+
+/// CPU time of all living threads of this process.
+fn cpu_ms() -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let nanoseconds = |task: std::fs::DirEntry| -> Option<f64> {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok()
+    };
+    tasks.flatten().filter_map(nanoseconds).sum::<f64>() / 1e6
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The smallest of the ascending `values` that at least `share` of them do not exceed; 0 of none.
+pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+    let rank = (share * values.len() as f64).ceil() as usize;
+    values.get(rank.saturating_sub(1)).or(values.last()).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_occurred() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!([0.5, 0.95, 0.99, 1.0].map(|share| quantile(&values, share)), [50.0, 95.0, 99.0, 100.0]);
+        assert_eq!(quantile(&[3.0], 0.99), 3.0);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+
+    #[test]
+    fn warming_up_is_not_counted() {
+        let mut calls = 0;
+        let times = Times::of(3, || -> Result<(), ()> {
+            calls += 1;
+            Ok(())
+        });
+        assert_eq!((times.unwrap().wall().len(), calls), (3, 4));
+    }
+}
