@@ -7,8 +7,8 @@ use tt_soft::{AlignedBuf, Engine, limits};
 use super::measure::Times;
 use super::report::Report;
 
-/// Multiply-adds of each chain in one run: some milliseconds.
-const STEPS: usize = 1_000_000;
+/// Multiply-adds of each chain in one run: some tens of milliseconds, many ticks of the kernel's clock.
+const STEPS: usize = 20_000_000;
 /// More than any cache that a guest can count on.
 const READ_BYTES: usize = 512 << 20;
 const RUNS: usize = 7;

@@ -40,10 +40,12 @@ impl Times {
         sorted(self.0.iter().map(|time| time.wall))
     }
 
-    /// The median of the time that each of `threads` was on a CPU; wall time where that is not known.
+    /// The mean of the time that each of `threads` was on a CPU. The kernel counts in ticks of some milliseconds: where all runs
+    /// together are too short for them, the median wall time.
     pub(super) fn busy(&self, threads: usize) -> f64 {
-        let cpu = quantile(&sorted(self.0.iter().map(|time| time.cpu)), 0.5);
-        if cpu > 0.0 { cpu / threads as f64 } else { quantile(&self.wall(), 0.5) }
+        const SHORT_MS: f64 = 100.0;
+        let cpu: f64 = self.0.iter().map(|time| time.cpu).sum();
+        if cpu > SHORT_MS { cpu / (threads * self.0.len()) as f64 } else { quantile(&self.wall(), 0.5) }
     }
 }
 

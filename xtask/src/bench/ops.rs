@@ -15,7 +15,7 @@ use super::measure::Times;
 use super::report::Report;
 use crate::device::DeviceArgs;
 
-const RUNS: usize = 7;
+const RUNS: usize = 31;
 /// Tokens of one view and a prompt of 40.
 const SEQUENCE: usize = 296;
 

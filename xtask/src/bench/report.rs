@@ -17,10 +17,10 @@ struct Row {
     p99: f64,
     max: f64,
     n: usize,
-    /// Least time that the machine's limits allow, divided by the median time that each thread was on a CPU.
+    /// Least time that the machine's limits allow, divided by `busy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     roofline_share: Option<f64>,
-    /// The median time that each thread was on a CPU.
+    /// The mean time that each thread was on a CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     busy: Option<f64>,
 }
