@@ -11,7 +11,7 @@ use serde_json::Value;
 const OBSERVATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo/observation.json");
 
 fn xtask(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_xtask")).env("GR00T_TT_CACHE", "off").args(arguments).output().unwrap()
 }
 
 fn text(output: &Output) -> String {
