@@ -5,11 +5,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod about;
 pub mod auth;
 pub mod codec;
+pub mod demo;
+pub mod http;
+pub mod life;
 pub mod metrics;
+pub mod options;
 pub mod protocols;
 pub mod service;
+pub mod tools;
 mod upstream;
 pub mod websocket;
 pub mod zmq;

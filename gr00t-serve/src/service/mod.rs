@@ -113,12 +113,15 @@ impl Service {
         self.0.state.send_replace(State::Stopping);
     }
 
-    /// Waits until no request is admitted any more, at most `limit`; then lets go of the model. Whether all were finished.
-    pub async fn drain(&self, limit: Duration) -> bool {
+    /// Waits until no request is admitted any more, at most `limit`. Whether all were finished.
+    pub async fn idle(&self, limit: Duration) -> bool {
         let all = u32::try_from(self.0.limits.queue.saturating_add(1)).unwrap_or(u32::MAX);
-        let drained = tokio::time::timeout(limit, self.0.admission.acquire_many(all)).await.is_ok();
+        tokio::time::timeout(limit, self.0.admission.acquire_many(all)).await.is_ok()
+    }
+
+    /// Lets go of the model, and so of its traces and device tensors, once the last request has.
+    pub fn release(&self) {
         self.0.engine.write().unwrap_or_else(PoisonError::into_inner).take();
-        drained
     }
 
     /// The state now.

@@ -20,6 +20,8 @@ pub struct Robot {
     pub actions: Vec<Key>,
     /// Time steps of a chunk.
     pub horizon: usize,
+    /// Outputs of the model per time step that are actions, as the model represents them.
+    pub action_width: usize,
     /// Slot of the category-specific weights.
     pub embodiment_id: usize,
 }
@@ -73,6 +75,7 @@ impl Robot {
             state: keys(encoder.state().keys()),
             actions: keys(decoder.action().keys()),
             horizon: decoder.horizon(),
+            action_width: decoder.action().dim(),
             embodiment_id: encoder.embodiment_id(),
             data_config,
             metadata,

@@ -1,0 +1,112 @@
+//! What every request passes: an id, a log line, the token; and the answers where there is no route.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tracing::{Instrument, info, info_span};
+
+use super::App;
+use super::answer::detail;
+
+const REQUEST_ID: &str = "x-request-id";
+/// Longest id that is taken over from a client.
+const MAX_ID: usize = 64;
+
+/// Gives the request an id, which the answer shows, and logs how it went.
+pub(super) async fn trace(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request.headers().get(REQUEST_ID).filter(|id| is_id(id)).cloned().unwrap_or_else(new_id);
+    let span = info_span!("request", id = id.to_str().unwrap_or_default());
+    let (method, route) = (request.method().clone(), route(request.uri().path()));
+    app.service().metrics().request("http", route);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    response.headers_mut().insert(REQUEST_ID, id);
+    span.in_scope(|| log(&method, route, response.status(), started));
+    response
+}
+
+fn log(method: &Method, route: &str, status: StatusCode, started: Instant) {
+    let ms = started.elapsed().as_secs_f64() * 1e3;
+    // probes come every few seconds and say nothing
+    if method == Method::GET && status.is_success() {
+        tracing::debug!("{method} {route} {} {ms:.1} ms", status.as_u16());
+    } else {
+        info!("{method} {route} {} {ms:.1} ms", status.as_u16());
+    }
+}
+
+/// The path as a label: one of ours, so that a client cannot make up new ones.
+fn route(path: &str) -> &'static str {
+    const ROUTES: [&str; 9] =
+        ["/", "/health", "/info", "/v1/models", "/demo", "/predict", "/act", "/metrics", "/openapi.json"];
+    ROUTES.into_iter().find(|route| *route == path).unwrap_or("other")
+}
+
+fn is_id(id: &HeaderValue) -> bool {
+    let bytes = id.as_bytes();
+    (1..=MAX_ID).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic)
+}
+
+/// A start that differs between processes, and a number that counts up.
+fn new_id() -> HeaderValue {
+    static START: OnceLock<u32> = OnceLock::new();
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let start = START.get_or_init(|| RandomState::new().hash_one(()) as u32);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    HeaderValue::try_from(format!("{start:08x}-{number}")).unwrap_or(HeaderValue::from_static("none"))
+}
+
+/// Lets those pass who show the token, where there is one.
+pub(super) async fn authorize(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Some(token) = &app.0.token else { return next.run(request).await };
+    let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if shown.is_some_and(|shown| token.matches_header(shown)) {
+        return next.run(request).await;
+    }
+    app.service().metrics().error("unauthorized");
+    let mut response = detail(StatusCode::UNAUTHORIZED, "unauthorized: a bearer token is needed");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+pub(super) async fn not_found() -> Response {
+    detail(StatusCode::NOT_FOUND, "no such route; /openapi.json lists all")
+}
+
+pub(super) async fn method_not_allowed() -> Response {
+    detail(StatusCode::METHOD_NOT_ALLOWED, "the route has no such method; /openapi.json lists all")
+}
+
+/// The whole body, within the limits of size and time.
+///
+/// # Errors
+/// The answer to give.
+pub(super) async fn body(app: &App, body: Body) -> Result<Bytes, Response> {
+    let limits = &app.0.limits;
+    let collected = tokio::time::timeout(limits.body_time, Limited::new(body, limits.body).collect()).await;
+    let (status, kind, what) = match collected {
+        Ok(Ok(collected)) => return Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let what = format!("the body has more than {} bytes", limits.body);
+            (StatusCode::PAYLOAD_TOO_LARGE, "too_large", what)
+        }
+        Ok(Err(error)) => (StatusCode::BAD_REQUEST, "broken_body", format!("the body broke off: {error}")),
+        Err(_) => {
+            let what = format!("the body did not arrive within {} s", limits.body_time.as_secs_f64());
+            (StatusCode::REQUEST_TIMEOUT, "slow_body", what)
+        }
+    };
+    app.service().metrics().error(kind);
+    let mut response = detail(status, what);
+    // what is left of the body is not read
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    Err(response)
+}

@@ -1,0 +1,58 @@
+//! `POST /predict`: one observation, one action chunk.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use tracing::warn;
+
+use super::answer::{refused, unprocessable};
+use super::predict_body::{Echo, PredictBody};
+use super::predict_reply::PredictReply;
+use super::{App, middle};
+use crate::service::ServiceError;
+
+/// 422 for what is not this request, 400 with everything that does not fit the robot, 429 where too many wait.
+pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
+    let bytes = match middle::body(&app, body).await {
+        Ok(bytes) => bytes,
+        Err(response) => return response,
+    };
+    let body = match PredictBody::parse(&bytes) {
+        Ok(body) => body,
+        Err(what) => {
+            app.service().metrics().error("unprocessable");
+            return unprocessable(&what);
+        }
+    };
+    drop(bytes);
+    let echo: Arc<OnceLock<Echo>> = Arc::default();
+    let its_echo = Arc::clone(&echo);
+    let result = app
+        .service()
+        .predict_from(move |robot| {
+            let (request, echo) = body.into_request(robot);
+            let _ = its_echo.set(echo);
+            Ok(request)
+        })
+        .await;
+    let robot = app.service().robot();
+    match (result, robot, echo.get()) {
+        (Ok(reply), Ok(robot), Some(echo)) => {
+            for warning in &reply.warnings {
+                warn!("{warning}");
+            }
+            let model = app.about().map_or("", |about| about.model.as_str());
+            Json(PredictReply::new(&reply, &robot, echo, model)).into_response()
+        }
+        (Err(error), robot, _) => {
+            if !matches!(error, ServiceError::Invalid(_)) {
+                warn!("{}: {error}", error.kind());
+            }
+            refused(&error, robot.ok().as_deref())
+        }
+        (Ok(_), ..) => refused(&ServiceError::Stopping, None),
+    }
+}

@@ -1,0 +1,173 @@
+//! The body of `/predict`, and what it means for the served robot.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use gr00t_host::image::Frame;
+use gr00t_host::noise::Noise;
+use gr00t_host::observation::{Observation, Row, StateDtype};
+use serde::Deserialize;
+
+use super::IMAGE_SIDES;
+use crate::service::{Request, Robot, Rules};
+
+/// Standard base64, padded or not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// One observation, as clients send it. Unknown fields are errors.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PredictBody {
+    images: BTreeMap<String, Image>,
+    state: BTreeMap<String, Row>,
+    #[serde(alias = "language", alias = "prompt")]
+    instruction: String,
+    #[serde(default)]
+    embodiment: Option<String>,
+    #[serde(default)]
+    seed: Option<u64>,
+    #[serde(default)]
+    noise: Option<Vec<Vec<f32>>>,
+    #[serde(default)]
+    state_dtype: Option<StateDtype>,
+    #[serde(default)]
+    return_normalized: bool,
+}
+
+/// Base64 of a picture, alone or as a list of one frame.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Image {
+    One(String),
+    Frames(Vec<String>),
+}
+
+/// What the answer repeats of the request.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Echo {
+    /// Camera → height and width as received.
+    pub(super) received_hw: BTreeMap<String, [usize; 2]>,
+    /// `float64` or `float32`.
+    pub(super) state_dtype: &'static str,
+    /// Whether the client brought noise of its own.
+    pub(super) client_noise: bool,
+    /// Whether normalised actions are wanted too.
+    pub(super) return_normalized: bool,
+}
+
+impl PredictBody {
+    /// Parses the JSON.
+    ///
+    /// # Errors
+    /// The reason: syntax, types, unknown or missing fields.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let body: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let wrong = |(key, row): (&String, &Row)| match row {
+            Row::Other(what) => Some(format!("state {key}: {what}")),
+            Row::Flat(_) | Row::Nested(_) => None,
+        };
+        let wrong: Vec<String> = body.state.iter().filter_map(wrong).collect();
+        if wrong.is_empty() { Ok(body) } else { Err(wrong.join("; ")) }
+    }
+
+    /// The request for `robot`, with everything that is wrong with it, and what the answer repeats.
+    pub(super) fn into_request(self, robot: &Robot) -> (Request, Echo) {
+        let mut problems = Vec::new();
+        let dtype = self.state_dtype.unwrap_or_default();
+        let mut echo = Echo {
+            state_dtype: match dtype {
+                StateDtype::Float32 => "float32",
+                StateDtype::Float64 => "float64",
+            },
+            client_noise: self.noise.is_some(),
+            return_normalized: self.return_normalized,
+            ..Echo::default()
+        };
+        let mut observation = Observation::default();
+        for (camera, image) in self.images {
+            match frame(image) {
+                Ok(frame) => {
+                    echo.received_hw.insert(camera.clone(), [frame.height(), frame.width()]);
+                    observation.images.insert(camera, frame);
+                }
+                Err(what) => problems.push(format!("image {camera}: {what}")),
+            }
+        }
+        for (key, row) in self.state {
+            match one_step(row) {
+                Ok(values) => {
+                    observation.state.insert(key, dtype.narrow(values));
+                }
+                Err(what) => problems.push(format!("state {key}: {what}")),
+            }
+        }
+        if self.instruction.is_empty() {
+            problems.push("instruction: empty, wanted 1 to 2000 characters".into());
+        }
+        observation.instruction = Some(self.instruction);
+        let served = robot.data_config.embodiment.name();
+        if let Some(embodiment) = self.embodiment.filter(|embodiment| embodiment != served) {
+            problems.push(format!("embodiment: got {embodiment:?}, this server's is {served}"));
+        }
+        let noise = match (self.seed, self.noise) {
+            (Some(_), Some(_)) => {
+                problems.push("noise: given beside a seed, wanted one of them".into());
+                None
+            }
+            (Some(seed), None) => Some(Noise::Seed(seed)),
+            (None, Some(rows)) => match explicit(&rows, robot.horizon) {
+                Ok(noise) => Some(noise),
+                Err(what) => {
+                    problems.push(format!("noise: {what}"));
+                    None
+                }
+            },
+            (None, None) => None,
+        };
+        let request = Request { observation, noise, rules: Rules::Predict, problems, ..Request::default() };
+        (request, echo)
+    }
+}
+
+fn frame(image: Image) -> Result<Frame, String> {
+    let text = match image {
+        Image::One(text) => text,
+        Image::Frames(mut frames) if frames.len() == 1 => frames.pop().unwrap_or_default(),
+        Image::Frames(frames) => return Err(format!("{} frames, wanted 1", frames.len())),
+    };
+    // browsers write a picture as a data URL
+    let text = match text.split_once(";base64,") {
+        Some((head, rest)) if head.starts_with("data:") => rest,
+        _ => text.as_str(),
+    };
+    let bytes = BASE64.decode(text.trim()).map_err(|error| format!("not base64: {error}"))?;
+    let frame = Frame::decode(&bytes).map_err(|error| error.to_string())?;
+    let (width, height) = (frame.width(), frame.height());
+    if IMAGE_SIDES.contains(&width) && IMAGE_SIDES.contains(&height) {
+        return Ok(frame);
+    }
+    let (least, most) = (IMAGE_SIDES.start(), IMAGE_SIDES.end());
+    Err(format!("{width}x{height} pixels, wanted sides from {least} to {most}"))
+}
+
+fn one_step(row: Row) -> Result<Vec<f64>, String> {
+    match row {
+        Row::Flat(values) => Ok(values),
+        Row::Nested(mut rows) if rows.len() == 1 => Ok(rows.pop().unwrap_or_default()),
+        Row::Nested(rows) => Err(format!("{} time steps, wanted 1", rows.len())),
+        Row::Other(what) => Err(what),
+    }
+}
+
+fn explicit(rows: &[Vec<f32>], horizon: usize) -> Result<Noise, String> {
+    let width = rows.first().map_or(0, Vec::len);
+    if rows.len() != horizon || rows.iter().any(|row| row.len() != width) {
+        return Err(format!("{} rows, wanted {horizon} of equal length", rows.len()));
+    }
+    Ok(Noise::Explicit(rows.concat()))
+}

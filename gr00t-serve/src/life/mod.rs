@@ -1,0 +1,141 @@
+//! The server's life: everything checked, device opened, model loaded and warmed up, requests served, everything let go.
+
+mod boot;
+mod facts;
+mod golden;
+mod log;
+mod plan;
+mod progress;
+mod signals;
+mod warm_up;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use gr00t_model::tt_ops::Metal;
+use gr00t_model::tt_ops::metal::MetalOptions;
+use tokio::net::TcpListener;
+use tracing::info;
+
+use crate::http::{App, HttpLimits, accept};
+use crate::metrics::Metrics;
+use crate::options::ServeOptions;
+use crate::service::{Limits, Service};
+use gr00t_host::noise::Noise;
+
+pub use boot::{Booted, boot};
+pub use log::{init as init_log, lines as log_lines};
+pub use plan::Plan;
+pub use progress::Progress;
+
+/// Longest wait for requests that are being answered when the server is told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What is served, for tests and for programs that run a server of their own.
+#[derive(Debug)]
+pub struct Server {
+    /// The routes.
+    pub app: App,
+    /// The service behind them.
+    pub service: Service,
+    /// Where HTTP listens.
+    pub address: SocketAddr,
+    listener: TcpListener,
+}
+
+impl Server {
+    /// Takes the port; nothing is answered yet.
+    ///
+    /// # Errors
+    /// `Address already in use` and its kin.
+    pub async fn bind(options: &ServeOptions) -> Result<Self> {
+        let limits = Limits {
+            queue: usize::from(options.queue),
+            deadline: Duration::from_millis(options.deadline_ms),
+            noise: Noise::Seed(options.seed),
+        };
+        let service = Service::new(limits, Arc::new(Metrics::new()?));
+        let http = HttpLimits {
+            body: usize::from(options.max_body_mib) << 20,
+            connections: usize::from(options.max_connections),
+            ..HttpLimits::default()
+        };
+        let app = App::new(service.clone(), options.api_token.clone(), http);
+        let wanted = SocketAddr::new(options.host, options.port);
+        let listener = TcpListener::bind(wanted).await.with_context(|| format!("listen on {wanted}"))?;
+        let address = listener.local_addr()?;
+        Ok(Self { app, service, address, listener })
+    }
+
+    /// Answers connections until the service stops.
+    pub fn start(self) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(accept(self.app, self.listener))
+    }
+}
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// Whatever keeps the server from becoming ready; nothing is served half.
+pub async fn run(options: ServeOptions) -> Result<()> {
+    let mut signals = signals::Signals::new()?;
+    let options = Arc::new(options);
+    let its_options = Arc::clone(&options);
+    let plan = tokio::task::spawn_blocking(move || Plan::new(&its_options)).await??;
+
+    info!("Started server process [{}]", std::process::id());
+    info!("Waiting for application startup.");
+    for note in &options.notes {
+        info!("{note}");
+    }
+    let server = Server::bind(&options).await?;
+    let (service, app, address) = (server.service.clone(), server.app.clone(), server.address);
+    info!("HTTP on http://{address}");
+    let accepting = server.start();
+
+    let progress = Progress::new(service.clone());
+    let beat = progress.beat();
+    let its_progress = progress.clone();
+    let its_service = service.clone();
+    let booting = tokio::task::spawn_blocking(move || {
+        boot::opening(&its_progress, &options);
+        let booted = if options.device == "metal" {
+            let mut metal = MetalOptions::default();
+            metal.device_id = options.device_id;
+            metal.trace_region_size = options.trace_region_size;
+            metal.l1_small_size = options.l1_small_size;
+            boot(&plan, &Metal::open(&metal)?, &its_service, &its_progress)
+        } else {
+            boot(&plan, &plan.open_soft()?, &its_service, &its_progress)
+        };
+        booted.map(Booted::about)
+    });
+    let booted = tokio::select! {
+        booted = booting => Some(booted?),
+        () = signals.stop() => None,
+    };
+    beat.abort();
+    match booted {
+        Some(Ok(about)) => {
+            app.set_about(about);
+            service.open();
+            info!("Application startup complete.");
+            signals.stop().await;
+        }
+        Some(Err(error)) => return Err(error),
+        None => {}
+    }
+    info!("Shutting down");
+    service.stop();
+    if !service.idle(GRACE).await {
+        tracing::warn!("requests were still running after {} s", GRACE.as_secs());
+    }
+    accepting.await?;
+    info!("Releasing traces and device tensors");
+    service.release();
+    // the device goes with the last tensor on it
+    info!("Closing device");
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Everything that can be wrong without a device, found before one is opened.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use gr00t_host::ModelConfig;
+use gr00t_host::action::ActionOptions;
+use gr00t_host::checkpoint::{Checkpoint, OpenOptions, WeightsSpec};
+use gr00t_host::decode::Decoder;
+use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
+use gr00t_host::encode::{Encoder, EncoderOptions};
+use gr00t_host::image::ResolutionPolicy;
+use gr00t_host::prompt::Tokenizer;
+use gr00t_host::state::UnknownKeys;
+use gr00t_model::tt_ops::Soft;
+use tracing::info;
+
+use crate::options::ServeOptions;
+use crate::service::Rules;
+
+/// Weights, data config, statistics and tokenizer that fit together.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) options: ServeOptions,
+    pub(super) spec: WeightsSpec,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) config: ModelConfig,
+    pub(super) data_config: DataConfig,
+    pub(super) metadata: Metadata,
+    pub(super) tokenizer: Arc<Tokenizer>,
+}
+
+impl Plan {
+    /// Opens and checks; reads headers, no weights.
+    ///
+    /// # Errors
+    /// The first thing that is not there, does not parse or does not fit.
+    pub fn new(options: &ServeOptions) -> Result<Self> {
+        let spec = options.weights_spec()?;
+        let data_config = options.data_config()?;
+        let checkpoint = open(options, &spec)?;
+        checkpoint.validate()?;
+        let metadata = match (&options.metadata, checkpoint.metadata_path(), &spec) {
+            (Some(file), ..) => Metadata::from_file(file)?,
+            (None, Some(file), _) => Metadata::from_file(file)?,
+            (None, None, WeightsSpec::Synthetic { .. }) => synthetic_metadata(&data_config)?,
+            (None, None, _) => {
+                anyhow::bail!("{spec} has no experiment_cfg/metadata.json: give statistics with --metadata")
+            }
+        };
+        let tokenizer = Arc::new(match (&options.tokenizer, checkpoint.dir()) {
+            (Some(folder), _) => Tokenizer::for_folder(folder)?,
+            (None, Some(folder)) => Tokenizer::for_folder(folder)?,
+            (None, None) => Tokenizer::qwen2(),
+        });
+        let config = checkpoint.config().clone().with_action_horizon(data_config.action_horizon)?;
+        let plan =
+            Self { options: options.clone(), spec, checkpoint, config, data_config, metadata, tokenizer };
+        for rules in [Rules::Predict, Rules::Upstream] {
+            plan.encoder(rules)?;
+        }
+        Decoder::new(&plan.config, &plan.data_config, &plan.metadata, plan.action_options())?;
+        Ok(plan)
+    }
+
+    /// What `--check` does beyond [`new`](Self::new): reads every weight, and compares files with the hub's hashes.
+    ///
+    /// # Errors
+    /// Every tensor that is not finite and every file that is damaged.
+    pub fn check(&self) -> Result<()> {
+        let report = self.checkpoint.check(&|_, _| ())?;
+        info!(
+            "{}: {} tensors, {} bytes, all finite",
+            self.checkpoint.source().describe(),
+            self.checkpoint.source().names().len(),
+            report.bytes
+        );
+        let constant = Decoder::new(&self.config, &self.data_config, &self.metadata, self.action_options())?;
+        for key in constant.action().constant_keys() {
+            info!("action {key} is constant: its statistics have no range");
+        }
+        Ok(())
+    }
+
+    /// The software device as the options say.
+    ///
+    /// # Errors
+    /// A number of threads or an instruction set that this machine lacks.
+    pub fn open_soft(&self) -> Result<Soft> {
+        let device = Soft::builder();
+        let device = self.options.threads.map_or(device.clone(), |threads| device.threads(threads));
+        Ok(device.open()?)
+    }
+
+    pub(super) fn encoder_options(&self, rules: Rules) -> EncoderOptions {
+        let defaults = EncoderOptions::default();
+        match rules {
+            Rules::Predict => EncoderOptions {
+                resolution: self.options.resize,
+                unknown_keys: UnknownKeys::Error,
+                ..defaults
+            },
+            Rules::Upstream => EncoderOptions {
+                resolution: ResolutionPolicy::Strict,
+                unknown_keys: UnknownKeys::Warn,
+                ..defaults
+            },
+        }
+    }
+
+    pub(super) fn action_options(&self) -> ActionOptions {
+        ActionOptions::default().with_clip(self.options.clip_actions)
+    }
+
+    pub(super) fn encoder(&self, rules: Rules) -> Result<Encoder> {
+        Ok(Encoder::new(
+            &self.config,
+            &self.data_config,
+            &self.metadata,
+            Arc::clone(&self.tokenizer),
+            self.encoder_options(rules),
+        )?)
+    }
+
+    pub(super) fn is_synthetic(&self) -> bool {
+        matches!(self.spec, WeightsSpec::Synthetic { .. })
+    }
+}
+
+fn open(options: &ServeOptions, spec: &WeightsSpec) -> Result<Checkpoint> {
+    let downloading = |file: &str, done: u64, total: u64| {
+        if done == 0 || done == total {
+            info!("Downloading weights for model: {file} {done}/{total} bytes");
+        }
+    };
+    let mut open = OpenOptions::new();
+    if options.download {
+        open = open.download(&downloading);
+    }
+    if let Some(name) = &options.config {
+        open = open.config(ModelConfig::preset(name)?);
+    }
+    let hint = match spec {
+        WeightsSpec::Hub(_) if !options.download => {
+            " (--download fetches them; --weights synthetic needs none)"
+        }
+        _ => "",
+    };
+    Checkpoint::open(spec, &open).with_context(|| format!("weights {spec}{hint}"))
+}

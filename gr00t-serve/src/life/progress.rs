@@ -1,0 +1,94 @@
+//! Boot progress: lines in the shape that launchers read, and one at least every ten seconds.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::info;
+
+use crate::service::Service;
+
+/// A line is repeated after this long without another.
+const SILENCE: Duration = Duration::from_secs(8);
+/// A bar is drawn again at every twentieth.
+const BAR_STEPS: usize = 20;
+/// Characters of a bar.
+const BAR_WIDTH: usize = 10;
+
+/// What the boot is at. A handle.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    service: Service,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    line: String,
+    said: Instant,
+    started: Instant,
+    step: usize,
+}
+
+impl Progress {
+    /// Nothing said yet. `/health` shows what is said.
+    pub fn new(service: Service) -> Self {
+        let now = Instant::now();
+        let shared = Shared { line: "starting".into(), said: now, started: now, step: 0 };
+        Self { service, shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// One line.
+    pub fn say(&self, line: &str) {
+        let mut shared = self.lock();
+        shared.said = Instant::now();
+        info!("{line}");
+        line.clone_into(&mut shared.line);
+        shared.step = 0;
+        self.service.set_phase(line);
+    }
+
+    /// `done` of `total` of `what`, as tqdm draws it: `what: 40%|####      | 80/200`. Not every call is a line.
+    pub fn bar(&self, what: &str, done: usize, total: usize) {
+        let total = total.max(1);
+        let done = done.min(total);
+        let line = format!(
+            "{what}: {}%|{:width$}| {done}/{total}",
+            done * 100 / total,
+            "#".repeat(done * BAR_WIDTH / total),
+            width = BAR_WIDTH
+        );
+        let mut shared = self.lock();
+        let step = done * BAR_STEPS / total;
+        if step > shared.step || shared.said.elapsed() >= SILENCE {
+            shared.step = step;
+            shared.said = Instant::now();
+            info!("{line}");
+        }
+        self.service.set_phase(&line);
+        shared.line = line;
+    }
+
+    /// Repeats the last line where nothing new is said, until it is aborted.
+    pub fn beat(&self) -> tokio::task::JoinHandle<()> {
+        let progress = self.clone();
+        tokio::spawn(async move {
+            let mut tick = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                tick.tick().await;
+                progress.repeat_if_silent(SILENCE);
+            }
+        })
+    }
+
+    fn repeat_if_silent(&self, silence: Duration) {
+        let mut shared = self.lock();
+        if shared.said.elapsed() >= silence {
+            shared.said = Instant::now();
+            info!("{} ({:.0} s since the start)", shared.line, shared.started.elapsed().as_secs_f64());
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

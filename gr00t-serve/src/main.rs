@@ -1,0 +1,68 @@
+//! The program: options, log, and one of serve, smoke and bench.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use gr00t_serve::life::{self, Plan};
+use gr00t_serve::options::{Command, Environment, ParseError, ServeOptions, parse};
+use gr00t_serve::tools::{bench, smoke};
+use serde_json::Value;
+
+/// Longest wait for threads that are in the middle of something when the program ends.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let environment: Environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let cli = match parse(std::env::args_os(), &environment) {
+        Ok(cli) => cli,
+        Err(ParseError::Flags(error)) => error.exit(),
+        Err(error) => return failed(&error.into()),
+    };
+    let done = match cli.command {
+        Some(Command::Smoke(options)) => smoke(&options).and_then(|report| show(&report)),
+        Some(Command::Bench(options)) => bench(&options).and_then(|report| show(&report)),
+        None => serve(cli.serve),
+    };
+    done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
+
+/// Prints JSON; nobody may be reading, as behind `| head`.
+fn say(json: &Value) {
+    let _ = writeln!(std::io::stdout(), "{json:#}");
+}
+
+/// Prints a report; one that says `"pass": false` fails the program.
+fn show(report: &Value) -> Result<()> {
+    say(report);
+    anyhow::ensure!(report.get("pass") != Some(&Value::Bool(false)), "{}", report["problems"]);
+    Ok(())
+}
+
+fn serve(options: ServeOptions) -> Result<()> {
+    life::init_log(options.log_level);
+    if options.print_config {
+        say(&serde_json::to_value(&options)?);
+        return Ok(());
+    }
+    if options.check {
+        return Plan::new(&options)?.check();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("runtime")?;
+    let served = runtime.block_on(life::run(options));
+    // a boot that was told to stop cannot be interrupted, only left behind
+    runtime.shutdown_timeout(LAST_WAIT);
+    served
+}

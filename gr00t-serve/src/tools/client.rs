@@ -1,0 +1,81 @@
+//! A light HTTP client for the tools.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use ureq::Agent;
+
+/// Largest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 256 << 20;
+
+/// Talks to one server.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    token: Option<String>,
+}
+
+impl Client {
+    pub(super) fn new(url: &str, timeout: Duration) -> Self {
+        let agent =
+            Agent::config_builder().http_status_as_error(false).timeout_global(Some(timeout)).build().into();
+        let token = std::env::var("GR00T_API_TOKEN").ok().filter(|token| !token.is_empty());
+        Self { agent, url: url.trim_end_matches('/').to_owned(), token }
+    }
+
+    /// Status and body of a GET.
+    pub(super) fn get(&self, path: &str) -> Result<(u16, Value)> {
+        let mut request = self.agent.get(format!("{}{path}", self.url));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let response = request.call().with_context(|| format!("GET {}{path}", self.url))?;
+        read(response)
+    }
+
+    /// Status and body of a POST.
+    pub(super) fn post(&self, path: &str, body: &[u8]) -> Result<(u16, Value)> {
+        let mut request =
+            self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let response = request.send(body).with_context(|| format!("POST {}{path}", self.url))?;
+        read(response)
+    }
+
+    /// The body of a GET that must succeed.
+    pub(super) fn get_ok(&self, path: &str) -> Result<Value> {
+        match self.get(path)? {
+            (200, body) => Ok(body),
+            (status, body) => bail!("GET {path}: {status} {body}"),
+        }
+    }
+
+    /// Waits until the server is warm.
+    pub(super) fn wait(&self, limit: Duration) -> Result<()> {
+        const PAUSE: Duration = Duration::from_millis(500);
+        let until = std::time::Instant::now() + limit;
+        loop {
+            let status = match self.get("/health") {
+                Ok((200, health)) if health["status"] == "ok" => return Ok(()),
+                Ok((status, health)) => format!("{status} {health}"),
+                Err(error) => format!("{error:#}"),
+            };
+            if std::time::Instant::now() >= until {
+                bail!("{} is not ready after {} s: {status}", self.url, limit.as_secs());
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<(u16, Value)> {
+    let status = response.status().as_u16();
+    let bytes = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec()?;
+    let body = serde_json::from_slice(&bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+    Ok((status, body))
+}
