@@ -17,11 +17,13 @@ use anyhow::{Context, Result};
 use gr00t_model::tt_ops::Metal;
 use gr00t_model::tt_ops::metal::MetalOptions;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tracing::info;
 
 use crate::http::{App, HttpLimits, accept};
 use crate::metrics::Metrics;
 use crate::options::ServeOptions;
+use crate::protocols::{Access, Protocols};
 use crate::service::{Limits, Service};
 use gr00t_host::noise::Noise;
 
@@ -93,6 +95,15 @@ pub async fn run(options: ServeOptions) -> Result<()> {
     let server = Server::bind(&options).await?;
     let (service, app, address) = (server.service.clone(), server.app.clone(), server.address);
     info!("HTTP on http://{address}");
+    let protocols = Protocols::bind(
+        &options.protocols,
+        &Access {
+            host: options.host,
+            token: options.api_token.clone(),
+            max_message_bytes: usize::from(options.max_body_mib) << 20,
+            max_connections: usize::from(options.max_connections),
+        },
+    )?;
     let accepting = server.start();
 
     let progress = Progress::new(service.clone());
@@ -117,12 +128,17 @@ pub async fn run(options: ServeOptions) -> Result<()> {
         () = signals.stop() => None,
     };
     beat.abort();
+    let mut others = JoinSet::new();
     match booted {
         Some(Ok(about)) => {
             app.set_about(about);
             service.open();
+            others = protocols.start(&service)?;
             info!("Application startup complete.");
-            signals.stop().await;
+            tokio::select! {
+                () = signals.stop() => {}
+                () = service.stopping() => {}
+            }
         }
         Some(Err(error)) => return Err(error),
         None => {}
@@ -133,6 +149,10 @@ pub async fn run(options: ServeOptions) -> Result<()> {
         tracing::warn!("requests were still running after {} s", GRACE.as_secs());
     }
     accepting.await?;
+    let ended = async { while others.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, ended).await.is_err() {
+        tracing::warn!("protocols beside HTTP were still running after {} s", GRACE.as_secs());
+    }
     info!("Releasing traces and device tensors");
     service.release();
     // the device goes with the last tensor on it

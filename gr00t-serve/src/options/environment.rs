@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub type Environment = BTreeMap<String, String>;
 
 /// Variables that stand for a flag. Where two stand for the same, the later one wins.
-pub const KNOWN_VARIABLES: [(&str, &str); 34] = [
+pub const KNOWN_VARIABLES: [(&str, &str); 37] = [
     ("GR00T_HOST", "host"),
     ("GR00T_PORT", "port"),
     ("GR00T_WEIGHTS", "weights"),
@@ -36,6 +36,9 @@ pub const KNOWN_VARIABLES: [(&str, &str); 34] = [
     ("GR00T_DEADLINE_MS", "deadline-ms"),
     ("GR00T_MAX_BODY_MIB", "max-body-mib"),
     ("GR00T_MAX_CONNECTIONS", "max-connections"),
+    ("GR00T_ZMQ_PORT", "zmq-port"),
+    ("GR00T_WEBSOCKET_PORT", "websocket-port"),
+    ("GR00T_ALLOW_KILL", "allow-kill"),
     ("GR00T_RESIZE", "resize"),
     ("GR00T_CLIP_ACTIONS", "clip-actions"),
     ("GR00T_API_TOKEN_FILE", "api-token-file"),

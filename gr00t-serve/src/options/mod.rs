@@ -93,6 +93,10 @@ pub struct ServeOptions {
     /// Largest body of a request
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub max_body_mib: u16,
+    /// The servers beside HTTP
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub protocols: crate::protocols::ProtocolOptions,
     /// Open connections
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
