@@ -1,5 +1,7 @@
 //! The program: options, log, and one of serve, smoke and bench.
 
+#![forbid(unsafe_code)]
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
