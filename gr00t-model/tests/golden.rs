@@ -27,19 +27,19 @@ fn verify(name: &str, policy: DtypePolicy) {
 }
 
 #[test]
-#[ignore = "full size: minutes, 7 GiB"]
+#[ignore = "reason: full size, minutes and 7 GiB"]
 fn full_size_in_bf16() {
     verify("full", DtypePolicy::Bf16);
 }
 
 #[test]
-#[ignore = "full size: minutes, 6 GiB"]
+#[ignore = "reason: full size, minutes and 6 GiB"]
 fn full_size_in_mixed() {
     verify("full", DtypePolicy::Mixed);
 }
 
 #[test]
-#[ignore = "full size: minutes, 7 GiB"]
+#[ignore = "reason: full size, minutes and 7 GiB"]
 fn full_size_in_mixed_dit() {
     verify("full", DtypePolicy::MixedDit);
 }

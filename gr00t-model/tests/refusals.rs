@@ -97,7 +97,7 @@ fn a_cancelled_request_stops_before_its_next_stage_and_leaves_the_model_usable()
     let token = CancelToken::new();
     let options = RunOptions::new().cancel_token(token.clone());
 
-    // cancelled by an observer while the language model's tensors are shown
+    // cancelled by an observer while the LLM's tensors are shown
     let mut shown = Vec::new();
     let error = model
         .observe(&inputs(), &options, &mut |name: &str, _: [usize; 2], _: &[f32]| {

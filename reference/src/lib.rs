@@ -1,6 +1,6 @@
 //! An independent fp32 reference of GR00T N1.5 on `ndarray`.
 //!
-//! Plain code in upstream's order and names: [`Reference::predict`] runs vision tower, language model, adapter and
+//! Plain code in upstream's order and names: [`Reference::predict`] runs vision tower, LLM, adapter and
 //! the flow-matching action head, and shows every intermediate tensor to an [`Observer`]. Weights are read layer by
 //! layer from a `gr00t_host::Weights` and dropped after use; only the DiT, which every denoising step needs, stays.
 //!

@@ -1,8 +1,8 @@
-//! Qwen3 language model, up to the hidden state that the policy reads.
+//! Qwen3 LLM, up to the hidden state that the policy reads.
 //!
 //! Mirrors `Qwen3Model` of
 //! <https://github.com/huggingface/transformers/blob/v4.51.3/src/transformers/models/qwen3/modeling_qwen3.py> and the
-//! splicing of image features in Eagle's `modeling_eagle2_5_vl.py`. Of the language model only the first
+//! splicing of image features in Eagle's `modeling_eagle2_5_vl.py`. Of the LLM only the first
 //! `select_layer` layers exist
 //! (<https://github.com/NVIDIA/Isaac-GR00T/blob/n1.5-release/gr00t/model/backbone/eagle_backbone.py>), and the last
 //! entry of `hidden_states` is after the final norm.

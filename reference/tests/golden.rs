@@ -50,7 +50,7 @@ fn mini_droid_three_views_equal_nvidia() {
 }
 
 #[test]
-#[ignore = "full size: half a minute on two free cores, 2 GiB"]
+#[ignore = "reason: full size, half a minute on two free cores, 2 GiB"]
 fn full_size_equals_nvidia() {
     verify("full");
 }

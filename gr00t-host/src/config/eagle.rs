@@ -1,4 +1,4 @@
-//! The Eagle 2.5 backbone's configuration: SigLIP 2 vision tower, Qwen3 language model.
+//! The Eagle 2.5 backbone's configuration: SigLIP 2 vision tower, Qwen3 LLM.
 //!
 //! In N1.5 this file is not part of the checkpoint but of NVIDIA's package
 //! (`gr00t/model/backbone/eagle2_hg_model/config.json`); the defaults are its values.

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     plot::write(&prediction.chunk, &title, &args.plot)?;
     say!("\npicture: {}", args.plot.display());
     if !args.once {
-        say!("the demo ends here: this version has no server to go on with");
+        say!("to serve the same model: cargo run -p gr00t-serve -- --weights synthetic --config mini");
     }
     Ok(())
 }
