@@ -5,7 +5,9 @@
 //! disturbs it little; the waiting of an idle thread counts for its first microseconds only.
 
 use std::hint::black_box;
-use tt_soft::{Engine, Epilogue, Isa, PackedWeight, View, ViewMut, WeightFormat, WeightOrder, linear};
+use tt_soft::{
+    Engine, Epilogue, Isa, PackedWeight, View, ViewMut, WeightFormat, WeightOrder, limits, linear,
+};
 
 /// M, K, N.
 const SHAPES: [[usize; 3]; 5] =
@@ -23,7 +25,7 @@ fn main() -> Result<(), tt_soft::Error> {
             if fp32 {
                 engine = engine.with_fp32_products();
             }
-            let peak = peak_gflops(&engine)?;
+            let peak = peak_gflops(isa, threads)?;
             println!("{isa} {threads} thread(s): FMA peak {peak:.0} GF/s");
             for shape in SHAPES {
                 for format in [WeightFormat::Bf16, WeightFormat::Bfp8B] {
@@ -64,19 +66,18 @@ fn linear_gflops(
 }
 
 /// fp32 FMA on registers of the widest kind of the level, on all threads.
-fn peak_gflops(engine: &Engine) -> Result<f64, tt_soft::Error> {
-    const STEPS: usize = 500_000;
+fn peak_gflops(isa: Isa, threads: usize) -> Result<f64, tt_soft::Error> {
+    /// Long enough that a clock that counts in ticks sees it.
+    const STEPS: usize = 10_000_000;
+    let engine = Engine::new(isa, threads)?.with_fp32_products();
     let mut seconds = [0.0; RUNS];
     for time in &mut seconds {
         let start = cpu_seconds();
-        engine.team().run(&|_, _| {
-            black_box(fma_steps(engine.isa(), STEPS));
-        })?;
+        limits::multiply_add(&engine, STEPS)?;
         *time = cpu_seconds() - start;
     }
-    let median = median(seconds);
-    let lanes = if engine.isa() >= Isa::Avx512 { 16 } else { 8 };
-    Ok(1e-9 * (STEPS * CHAINS * lanes * 2 * engine.threads() * engine.threads()) as f64 / median)
+    let flops = (STEPS * limits::flops_per_step(&engine) * threads * threads) as f64;
+    Ok(1e-9 * flops / median(seconds))
 }
 
 fn median(mut seconds: [f64; RUNS]) -> f64 {
@@ -90,50 +91,4 @@ fn cpu_seconds() -> f64 {
     // SAFETY: writes one timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
-
-/// Independent sums: enough to hide an FMA's latency.
-const CHAINS: usize = 12;
-
-#[cfg(target_arch = "x86_64")]
-fn fma_steps(isa: Isa, steps: usize) -> f32 {
-    use std::arch::x86_64::{
-        _mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps, _mm512_cvtss_f32, _mm512_fmadd_ps, _mm512_set1_ps,
-    };
-    #[target_feature(enable = "avx2,fma")]
-    fn narrow(steps: usize) -> f32 {
-        let (x, y) = (_mm256_set1_ps(black_box(0.5)), _mm256_set1_ps(black_box(0.25)));
-        let mut sums = [x; CHAINS];
-        for _ in 0..steps {
-            for sum in &mut sums {
-                *sum = _mm256_fmadd_ps(x, y, *sum);
-            }
-        }
-        sums.into_iter().map(|sum| _mm256_cvtss_f32(sum)).sum()
-    }
-    #[target_feature(enable = "avx512f")]
-    fn wide(steps: usize) -> f32 {
-        let (x, y) = (_mm512_set1_ps(black_box(0.5)), _mm512_set1_ps(black_box(0.25)));
-        let mut sums = [x; CHAINS];
-        for _ in 0..steps {
-            for sum in &mut sums {
-                *sum = _mm512_fmadd_ps(x, y, *sum);
-            }
-        }
-        sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
-    }
-    if isa >= Isa::Avx512 {
-        // SAFETY: the engine has checked that the CPU has the level.
-        unsafe { wide(steps) }
-    } else if Isa::Avx2.is_available() {
-        // SAFETY: just checked.
-        unsafe { narrow(steps) }
-    } else {
-        0.0
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn fma_steps(_: Isa, _: usize) -> f32 {
-    0.0
 }

@@ -2,11 +2,11 @@
 
 use std::hint::black_box;
 
+use crate::Engine;
 use crate::engine::share;
 use crate::error::Result;
 use crate::isa::Isa;
 use crate::memory::AlignedBuf;
-use crate::{Engine, kernels::Kernels};
 
 /// Independent sums: enough to hide the latency of a multiply-add.
 const CHAINS: usize = 12;
@@ -22,7 +22,7 @@ pub fn flops_per_step(engine: &Engine) -> usize {
 /// Does `linear` multiply pairs of bf16 with the AVX-512 instruction for it on this engine?
 #[must_use]
 pub fn has_bf16_dot(engine: &Engine) -> bool {
-    engine.isa() == Isa::Avx512 && Kernels::of(engine.isa()).tile_bf16.is_some()
+    engine.isa() == Isa::Avx512 && engine.kernels().tile_bf16.is_some()
 }
 
 /// `steps` rounds of the widest multiply-add that `linear` uses, on registers, on every thread. AMX tiles are not
@@ -132,6 +132,14 @@ mod tests {
             let mut memory = AlignedBuf::zeroed(8 * 32 * 30);
             memory.as_mut_slice::<u64>().fill(2);
             assert_eq!(read(&engine, &memory).unwrap(), 2 * 32 * 30);
+        }
+    }
+
+    #[test]
+    fn an_engine_with_fp32_products_is_judged_by_fp32_multiply_adds() {
+        for isa in Isa::available() {
+            let engine = Engine::new(isa, 1).unwrap().with_fp32_products();
+            assert!(!has_bf16_dot(&engine), "{isa}");
         }
     }
 

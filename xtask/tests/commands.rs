@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-const OBSERVATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo/observation.json");
+const OBSERVATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gr00t-serve/assets/demo/observation.json");
 
 fn xtask(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_xtask")).env("GR00T_TT_CACHE", "off").args(arguments).output().unwrap()

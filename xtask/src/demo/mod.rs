@@ -18,7 +18,7 @@ use crate::weights::WeightsArgs;
 use crate::workspace;
 
 /// The demo's observation: a rendered scene and made-up joint angles.
-pub(crate) const OBSERVATION: &str = "xtask/assets/demo/observation.json";
+pub(crate) const OBSERVATION: &str = "gr00t-serve/assets/demo/observation.json";
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
