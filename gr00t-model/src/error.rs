@@ -49,6 +49,9 @@ pub enum ModelError {
         /// The next stage.
         before: Stage,
     },
+    /// The caller's token asked to stop while weights were loaded.
+    #[error("cancelled while loading weights")]
+    LoadCancelled,
     /// The model gave NaN or an infinity.
     #[error("action_pred: {count} of {elements} values are not finite")]
     NotFinite {

@@ -8,7 +8,7 @@ use crate::dtype_policy::DtypePolicy;
 use crate::error::Result;
 use crate::network::Network;
 use crate::packed_cache::PackedCache;
-use crate::stages::TraceLayout;
+use crate::stages::{CancelToken, TraceLayout};
 use crate::weights::Ledger;
 
 /// How far loading is.
@@ -32,6 +32,7 @@ pub struct Gr00tBuilder<D: Device> {
     options: ModelOptions,
     progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     cache: Option<PackedCache>,
+    cancel: CancelToken,
 }
 
 impl<D: Device> std::fmt::Debug for Gr00tBuilder<D> {
@@ -50,7 +51,8 @@ impl<D: Device> Gr00tBuilder<D> {
     pub(super) fn new(config: ModelConfig, weights: Weights, device: D) -> Self {
         let options = ModelOptions::new(&config.gr00t.action_head_cfg);
         let (policy, embodiments) = (DtypePolicy::default(), Vec::new());
-        Self { config, weights, device, policy, embodiments, options, progress: None, cache: None }
+        let cancel = CancelToken::new();
+        Self { config, weights, device, policy, embodiments, options, progress: None, cache: None, cancel }
     }
 
     /// The geometry.
@@ -106,6 +108,13 @@ impl<D: Device> Gr00tBuilder<D> {
         self
     }
 
+    /// Ends loading before the next matmul weight, with [`ModelError::LoadCancelled`](crate::ModelError::LoadCancelled), once it
+    /// is asked to.
+    pub fn cancel_token(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// Called after each matmul weight.
     pub fn on_progress(mut self, progress: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Box::new(move |tensors, elements| progress(LoadProgress { tensors, elements })));
@@ -118,7 +127,7 @@ impl<D: Device> Gr00tBuilder<D> {
     /// Options out of range, weights that are missing or have another shape, what the device reports.
     pub fn build(self) -> Result<Gr00t<D>> {
         self.options.check()?;
-        let ledger = Ledger::new(self.progress, self.cache);
+        let ledger = Ledger::new(self.progress, self.cache, self.cancel);
         let network = Network::new(self.device, self.config, self.weights, self.policy, ledger)?;
         for slot in self.embodiments {
             network.load_embodiment(slot)?;

@@ -95,6 +95,16 @@ impl PackedCache {
         }
     }
 
+    /// The folder of all checkpoints' weights.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What it knows its checkpoint by: size, time and header hash of each file; the seed, for synthetic weights.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// What it did so far.
     pub fn stats(&self) -> PackedCacheStats {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()

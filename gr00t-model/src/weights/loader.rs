@@ -104,6 +104,7 @@ impl<'a, D: Device> Loader<'a, D> {
         tensors: usize,
         read: impl FnOnce() -> Result<Vec<Values>>,
     ) -> Result<Weight<D>> {
+        self.ledger.check()?;
         let pack = || -> Result<Weight<D>> {
             let values = read()?;
             let slices: Vec<HostSlice<'_>> = values.iter().map(Values::slice).collect();

@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use tt_ops::DataType;
 
 use crate::dtype_policy::Part;
+use crate::error::{ModelError, Result};
 use crate::packed_cache::PackedCache;
+use crate::stages::CancelToken;
 
 /// What a weight is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,6 +105,7 @@ pub(crate) struct Ledger {
     done: Mutex<(usize, usize)>,
     progress: Option<Progress>,
     cache: Option<PackedCache>,
+    cancel: CancelToken,
 }
 
 impl fmt::Debug for Ledger {
@@ -112,9 +115,15 @@ impl fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// An empty account that reports to `progress`, of weights that come from `cache` where it has them.
-    pub(crate) fn new(progress: Option<Progress>, cache: Option<PackedCache>) -> Self {
-        Self { progress, cache, ..Self::default() }
+    /// An empty account that reports to `progress`, of weights that come from `cache` where it has them; none are loaded
+    /// once `cancel` asks.
+    pub(crate) fn new(progress: Option<Progress>, cache: Option<PackedCache>, cancel: CancelToken) -> Self {
+        Self { progress, cache, cancel, ..Self::default() }
+    }
+
+    /// Whether loading may go on.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.cancel.is_cancelled() { Err(ModelError::LoadCancelled) } else { Ok(()) }
     }
 
     /// Where packed weights are kept.

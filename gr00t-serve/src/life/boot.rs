@@ -1,5 +1,6 @@
 //! From a plan and a device to a warm model.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -7,6 +8,7 @@ use gr00t_model::Policy;
 use gr00t_model::tt_ops::Device;
 
 use super::facts;
+use super::loading;
 use super::plan::Plan;
 use super::progress::Progress;
 use super::warm_up;
@@ -42,7 +44,12 @@ pub(super) fn opening(progress: &Progress, options: &ServeOptions) {
 ///
 /// # Errors
 /// What the device or the weights report; a fidelity below the options' least.
-pub fn boot<D: Device>(plan: &Plan, device: &D, service: &Service, progress: &Progress) -> Result<Booted> {
+pub fn boot<D: Device>(
+    plan: &Arc<Plan>,
+    device: &D,
+    service: &Service,
+    progress: &Progress,
+) -> Result<Booted> {
     let started = Instant::now();
     progress.say(&format!(
         "Starting devices in cluster: {}; multidevice with 1 devices and grid (1, 1) is created",
@@ -61,33 +68,32 @@ pub fn boot<D: Device>(plan: &Plan, device: &D, service: &Service, progress: &Pr
         plan.options.policy, plan.data_config.name
     ));
 
-    let loading = Instant::now();
-    let elements: u64 =
-        plan.checkpoint.inventory().iter().filter(|part| part.needed).map(|part| part.elements).sum();
-    // in millions, which fit every machine's counters
-    let millions = |elements: u64| usize::try_from(elements / 1_000_000).unwrap_or(usize::MAX);
+    let loading_since = Instant::now();
+    let elements = usize::try_from(loading::matmul_elements(&plan.config)).unwrap_or(usize::MAX);
     let its_progress = progress.clone();
+    let cache = plan.packed_cache()?;
     let policy = Policy::builder(&plan.checkpoint, device.clone())
         .data_config(plan.data_config.clone())
         .metadata(plan.metadata.clone())
-        .tokenizer(std::sync::Arc::clone(&plan.tokenizer))
+        .tokenizer(Arc::clone(&plan.tokenizer))
         .dtype_policy(plan.options.policy)
         .encoder_options(plan.encoder_options(Rules::Predict))
         .action_options(plan.action_options())
         .configure(|model| {
             let model = model.trace_layout(plan.options.trace_layout).on_progress(move |load| {
-                its_progress.bar("Loading weights", millions(load.elements as u64), millions(elements));
+                its_progress.bar("Loading weights", load.elements, elements);
             });
+            let model = model.packed_cache(cache).cancel_token(progress.cancel().clone());
             match plan.options.denoising_steps {
                 Some(steps) => model.denoising_steps(steps),
                 None => model,
             }
         })
         .build()?;
-    let upstream = Policy::on(std::sync::Arc::clone(policy.model()))
+    let upstream = Policy::on(Arc::clone(policy.model()))
         .data_config(plan.data_config.clone())
         .metadata(plan.metadata.clone())
-        .tokenizer(std::sync::Arc::clone(&plan.tokenizer))
+        .tokenizer(Arc::clone(&plan.tokenizer))
         .encoder_options(plan.encoder_options(Rules::Upstream))
         .action_options(plan.action_options())
         .build()?;
@@ -96,13 +102,23 @@ pub fn boot<D: Device>(plan: &Plan, device: &D, service: &Service, progress: &Pr
         .classes
         .iter()
         .fold((0, 0), |(tensors, bytes), class| (tensors + class.tensors, bytes + class.bytes));
+    let cache = policy.model().packed_cache();
     progress.say(&format!(
-        "Model built in {:.1} s ({tensors} tensors, {} MB on device)",
-        loading.elapsed().as_secs_f64(),
-        bytes / 1_000_000
+        "Model built in {:.1} s ({tensors} tensors, {} MB on device, cache path {})",
+        loading_since.elapsed().as_secs_f64(),
+        bytes / 1_000_000,
+        cache.map_or("off", |cache| if cache.stats().misses + cache.stats().damaged == 0 {
+            "warm"
+        } else {
+            "cold"
+        })
     ));
+    if let Some(cache) = cache {
+        progress.say(&cache.to_string());
+    }
     progress.say("Model loaded and pipeline ready");
 
+    progress.check()?;
     service.install(Engine::new(&policy, &upstream, plan.data_config.clone(), plan.metadata.clone()));
     let warm = warm_up::warm_up(plan, &policy, service, progress)?;
     progress.say(&format!(

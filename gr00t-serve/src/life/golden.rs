@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use gr00t_host::ModelInputs;
 use reference::{Observer, Part, Reference};
 use sha2::{Digest, Sha256};
@@ -15,29 +17,28 @@ use super::plan::Plan;
 use super::progress::Progress;
 
 /// Part of every key: to be raised when the reference's results change.
-const FORMAT: &str = "gr00t-tt reference action_pred 1";
+const FORMAT: &str = "gr00t-tt reference action_pred 2";
+/// How often a boot that waits for the reference looks whether it is to stop.
+const STOP_POLL: Duration = Duration::from_millis(50);
 /// Elements of each tensor that go into the key.
 const SAMPLE: usize = 16;
 
 /// `action_pred` `[horizon, action_dim]` of the reference, row-major.
-pub(super) fn action_pred(plan: &Plan, inputs: &ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
-    let file = plan
-        .options
-        .cache_dir
-        .as_ref()
-        .map(|folder| Ok::<_, anyhow::Error>(folder.join("reference").join(key(plan, inputs)?)))
-        .transpose()?;
+///
+/// # Errors
+/// What the reference reports, and when the boot is told to stop.
+pub(super) fn action_pred(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
+    let file = match &plan.cache {
+        Some((folder, source)) => Some(folder.join("reference").join(key(plan, source, &inputs)?)),
+        None => None,
+    };
     if let Some(values) = file.as_ref().and_then(|file| read(file, inputs.noise.len())) {
         progress.say("Reference actions: from the cache");
         return Ok(values);
     }
     let started = Instant::now();
-    let mut reference = Reference::new(&plan.config, plan.checkpoint.weights());
-    if let Some(steps) = plan.options.denoising_steps {
-        reference = reference.with_denoising_steps(steps)?;
-    }
     progress.say("Reference actions: computed in fp32, once per cache folder");
-    let values: Vec<f32> = reference.predict(inputs, &mut Watch(progress))?.iter().copied().collect();
+    let values = interruptible(plan, inputs, progress)?;
     progress.say(&format!("Reference actions: done in {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(file) = file
         && let Err(error) = write(&file, &values)
@@ -45,6 +46,33 @@ pub(super) fn action_pred(plan: &Plan, inputs: &ModelInputs, progress: &Progress
         warn!("{}: {error}; the reference runs again next time", file.display());
     }
     Ok(values)
+}
+
+/// Runs the reference on a thread that is left behind when the boot is told to stop: it cannot be interrupted, and the device
+/// must be closed all the same.
+fn interruptible(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
+    let (its_plan, its_progress) = (Arc::clone(plan), progress.clone());
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new().name("reference".into()).spawn(move || {
+        let done = run(&its_plan, &inputs, &its_progress);
+        // nobody receives once the boot was told to stop
+        let _ = sender.send(done);
+    })?;
+    loop {
+        match receiver.recv_timeout(STOP_POLL) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Timeout) => progress.check()?,
+            Err(RecvTimeoutError::Disconnected) => bail!("the reference ended without a result, see the log"),
+        }
+    }
+}
+
+fn run(plan: &Plan, inputs: &ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
+    let mut reference = Reference::new(&plan.config, plan.checkpoint.weights());
+    if let Some(steps) = plan.options.denoising_steps {
+        reference = reference.with_denoising_steps(steps)?;
+    }
+    Ok(reference.predict(inputs, &mut Watch(progress))?.iter().copied().collect())
 }
 
 struct Watch<'a>(&'a Progress);
@@ -57,10 +85,12 @@ impl Observer for Watch<'_> {
     fn finished(&mut self, _part: Part, _elapsed: Duration) {}
 }
 
-/// A name that another model, other weights or other inputs do not have: every tensor's name, shape and first values are in it.
-fn key(plan: &Plan, inputs: &ModelInputs) -> Result<String> {
+/// A name that another model, other weights or other inputs do not have: sizes, times and header hashes of the weight files
+/// (`source`) and every tensor's name, shape and first values are in it.
+fn key(plan: &Plan, source: &str, inputs: &ModelInputs) -> Result<String> {
     let mut hash = Sha256::new();
     hash.update(FORMAT);
+    hash.update(source);
     hash.update(format!("{:?} {:?}", plan.config, plan.options.denoising_steps));
     let source = plan.checkpoint.source();
     let mut names = source.names();
@@ -96,11 +126,11 @@ fn key(plan: &Plan, inputs: &ModelInputs) -> Result<String> {
 /// The values and, at the end, their hash; `None` for anything else.
 fn read(file: &PathBuf, elements: usize) -> Option<Vec<f32>> {
     let bytes = fs::read(file).ok()?;
-    let (values, hash) = bytes.split_at_checked(elements.checked_mul(4)?)?;
-    if Sha256::digest(values).as_slice() != hash {
+    let whole = bytes.split_at_checked(elements.checked_mul(4)?);
+    let Some((values, _)) = whole.filter(|(values, hash)| Sha256::digest(values).as_slice() == *hash) else {
         warn!("{}: damaged, the reference runs again", file.display());
         return None;
-    }
+    };
     Some(values.chunks_exact(4).filter_map(|b| Some(f32::from_le_bytes(b.try_into().ok()?))).collect())
 }
 

@@ -3,6 +3,7 @@
 mod boot;
 mod facts;
 mod golden;
+mod loading;
 mod log;
 mod plan;
 mod progress;
@@ -85,7 +86,14 @@ pub async fn run(options: ServeOptions) -> Result<()> {
     let mut signals = signals::Signals::new()?;
     let options = Arc::new(options);
     let its_options = Arc::clone(&options);
-    let plan = tokio::task::spawn_blocking(move || Plan::new(&its_options)).await??;
+    let planning = tokio::task::spawn_blocking(move || Plan::new(&its_options));
+    let plan = tokio::select! {
+        plan = planning => Arc::new(plan??),
+        () = signals.stop() => {
+            info!("Shutting down: told to stop before a device was opened");
+            return Ok(());
+        }
+    };
 
     info!("Started server process [{}]", std::process::id());
     info!("Waiting for application startup.");
@@ -110,7 +118,8 @@ pub async fn run(options: ServeOptions) -> Result<()> {
     let beat = progress.beat();
     let its_progress = progress.clone();
     let its_service = service.clone();
-    let booting = tokio::task::spawn_blocking(move || {
+    let cancel = progress.cancel().clone();
+    let mut booting = tokio::task::spawn_blocking(move || {
         boot::opening(&its_progress, &options);
         let booted = if options.device == "metal" {
             let mut metal = MetalOptions::default();
@@ -124,8 +133,16 @@ pub async fn run(options: ServeOptions) -> Result<()> {
         booted.map(Booted::about)
     });
     let booted = tokio::select! {
-        booted = booting => Some(booted?),
-        () = signals.stop() => None,
+        booted = &mut booting => Some(booted?),
+        () = signals.stop() => {
+            info!("Told to stop while starting");
+            cancel.cancel();
+            // the device is closed when the boot has let go of it
+            if tokio::time::timeout(GRACE, booting).await.is_err() {
+                tracing::warn!("the boot was still running after {} s", GRACE.as_secs());
+            }
+            None
+        }
     };
     beat.abort();
     let mut others = JoinSet::new();

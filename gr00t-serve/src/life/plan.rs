@@ -1,5 +1,6 @@
 //! Everything that can be wrong without a device, found before one is opened.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -12,11 +13,15 @@ use gr00t_host::encode::{Encoder, EncoderOptions};
 use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::prompt::Tokenizer;
 use gr00t_host::state::UnknownKeys;
+use gr00t_model::PackedCache;
 use gr00t_model::tt_ops::Soft;
 use tracing::info;
 
 use crate::options::ServeOptions;
 use crate::service::Rules;
+
+/// The cache folder that is none.
+const NO_CACHE: &str = "off";
 
 /// Weights, data config, statistics and tokenizer that fit together.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub struct Plan {
     pub(super) data_config: DataConfig,
     pub(super) metadata: Metadata,
     pub(super) tokenizer: Arc<Tokenizer>,
+    /// Folder of everything that is kept for the next start, and what the weights are known by in it.
+    pub(super) cache: Option<(PathBuf, String)>,
 }
 
 impl Plan {
@@ -49,13 +56,24 @@ impl Plan {
             }
         };
         let tokenizer = Arc::new(match (&options.tokenizer, checkpoint.dir()) {
-            (Some(folder), _) => Tokenizer::for_folder(folder)?,
+            // asked for, so that the built-in one would not do
+            (Some(folder), _) => Tokenizer::from_file(folder.join("tokenizer.json"))?,
             (None, Some(folder)) => Tokenizer::for_folder(folder)?,
             (None, None) => Tokenizer::qwen2(),
         });
         let config = checkpoint.config().clone().with_action_horizon(data_config.action_horizon)?;
-        let plan =
-            Self { options: options.clone(), spec, checkpoint, config, data_config, metadata, tokenizer };
+        let mut plan = Self {
+            options: options.clone(),
+            spec,
+            checkpoint,
+            config,
+            data_config,
+            metadata,
+            tokenizer,
+            cache: None,
+        };
+        plan.cache =
+            plan.packed_cache()?.map(|cache| (cache.root().to_path_buf(), cache.source().to_owned()));
         for rules in [Rules::Predict, Rules::Upstream] {
             plan.encoder(rules)?;
         }
@@ -90,6 +108,15 @@ impl Plan {
         let device = Soft::builder();
         let device = self.options.threads.map_or(device.clone(), |threads| device.threads(threads));
         Ok(device.open()?)
+    }
+
+    /// Where packed weights are kept.
+    pub(super) fn packed_cache(&self) -> Result<Option<PackedCache>> {
+        Ok(match &self.options.cache_dir {
+            Some(folder) if folder.as_os_str() == NO_CACHE => None,
+            Some(folder) => Some(PackedCache::new(&self.checkpoint, folder)?),
+            None => PackedCache::from_env(&self.checkpoint)?,
+        })
     }
 
     pub(super) fn encoder_options(&self, rules: Rules) -> EncoderOptions {

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+use gr00t_model::CancelToken;
 use tracing::info;
 
 use crate::service::Service;
@@ -18,6 +20,7 @@ const BAR_WIDTH: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Progress {
     service: Service,
+    cancel: CancelToken,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -34,7 +37,21 @@ impl Progress {
     pub fn new(service: Service) -> Self {
         let now = Instant::now();
         let shared = Shared { line: "starting".into(), said: now, started: now, step: 0 };
-        Self { service, shared: Arc::new(Mutex::new(shared)) }
+        Self { service, cancel: CancelToken::new(), shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Asks for the boot to be cut short.
+    pub fn cancel(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// Whether the boot may go on.
+    ///
+    /// # Errors
+    /// Once it was asked to stop.
+    pub fn check(&self) -> Result<()> {
+        anyhow::ensure!(!self.cancel.is_cancelled(), "told to stop while starting");
+        Ok(())
     }
 
     /// One line.

@@ -1,6 +1,7 @@
 //! The warm-up: traces captured on the demo observation, a few predictions, and the comparison with the reference that the boot
 //! depends on.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -42,7 +43,7 @@ impl Warm {
 }
 
 pub(super) fn warm_up<D: Device>(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     policy: &Policy<D>,
     service: &Service,
     progress: &Progress,
@@ -62,6 +63,7 @@ pub(super) fn warm_up<D: Device>(
     let mut reply = None;
     let mut runs_ms = Vec::new();
     for run in 1..=runs {
+        progress.check()?;
         let request = Request::new(observation.clone()).noise(Noise::Seed(0));
         let got = tokio::runtime::Handle::current().block_on(service.warm_up(request))?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -76,8 +78,9 @@ pub(super) fn warm_up<D: Device>(
     }
     let Some(reply) = reply else { bail!("no warm-up ran") };
 
+    progress.check()?;
     let inputs = policy.encoder().encode(&observation, &Noise::Seed(0))?.inputs;
-    let expected = golden::action_pred(plan, &inputs, progress)?;
+    let expected = golden::action_pred(plan, inputs, progress)?;
     let wanted = policy.decoder().decode(&expected)?;
     let all = compare(&values(&reply.chunk), &values(&wanted));
     let fidelity = json!({

@@ -72,7 +72,8 @@ pub struct ServeOptions {
     /// Threads of the software device; as many as there are CPUs by default
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Folder for results of the reference, which take long to compute for large models
+    /// Folder of packed weights and of the reference's results, which make the next start quick; off for none; by default
+    /// gr00t-tt in the user's cache folder, where there is one
     #[arg(long, value_name = "FOLDER")]
     pub cache_dir: Option<PathBuf>,
     /// Predictions before the door opens
