@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod bench;
 mod ci;
 mod demo;
@@ -11,10 +12,13 @@ mod full_size;
 mod inspect;
 mod interrupt;
 mod output;
+mod picture;
 mod predict;
 mod progress;
+mod robot;
 mod say;
 mod step;
+mod subject;
 mod synth;
 mod test;
 mod verify;
@@ -55,6 +59,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Run one case on two devices, op by op, and name the first op that diverges
     Diff(diff::DiffArgs),
+    /// Hold every dtype policy against the fp32 reference: stages, joints, bytes and time
+    Accuracy(accuracy::AccuracyArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
@@ -79,6 +85,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Verify(args) => verify::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Accuracy(args) => accuracy::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {

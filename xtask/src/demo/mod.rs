@@ -2,17 +2,19 @@
 
 mod plot;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 
 use crate::device::{DeviceArgs, Model};
 use crate::output;
+use crate::picture;
 use crate::predict::{self, NoiseChoice, Request};
 use crate::progress::Progress;
+use crate::robot::RobotArgs;
 use crate::say::say;
 use crate::weights::WeightsArgs;
 use crate::workspace;
@@ -44,7 +46,7 @@ fn default_picture() -> PathBuf {
 /// # Errors
 /// If the weights cannot be had or the picture cannot be written.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
-    create_folder_of(&args.plot)?;
+    picture::create_folder_of(&args.plot)?;
     output::check(&args.plot)?;
     let progress = Arc::new(Progress::new());
     let file = ObservationFile::read(workspace::root().join(OBSERVATION))?;
@@ -53,8 +55,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         model: Model::Device,
         device: &args.device,
         file: &file,
-        metadata: None,
-        data_config: None,
+        robot: &RobotArgs::default(),
         noise: NoiseChoice::Seed(0),
         steps: None,
         resolution: ResolutionPolicy::Strict,
@@ -71,11 +72,4 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         say!("to serve the same model: cargo run -p gr00t-serve -- --weights synthetic --config mini");
     }
     Ok(())
-}
-
-fn create_folder_of(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(folder) => std::fs::create_dir_all(folder).with_context(|| folder.display().to_string()),
-        None => Ok(()),
-    }
 }

@@ -18,6 +18,7 @@ pub(crate) use show::{print_actions, print_head, print_timings};
 use crate::device::{DeviceArgs, Model};
 use crate::output;
 use crate::progress::Progress;
+use crate::robot::RobotArgs;
 use crate::weights::WeightsArgs;
 
 /// Arguments of `predict`.
@@ -30,12 +31,8 @@ pub(crate) struct PredictArgs {
     model: Model,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Statistics in the form of a checkpoint's experiment_cfg/metadata.json
-    #[arg(long, value_name = "FILE")]
-    metadata: Option<PathBuf>,
-    /// Data config by name, or a TOML file; the observation's own by default
-    #[arg(long, value_name = "NAME|FILE")]
-    data_config: Option<String>,
+    #[command(flatten)]
+    robot: RobotArgs,
     /// Observation file, of the form of golden/README.md
     #[arg(long, value_name = "FILE")]
     observation: PathBuf,
@@ -72,8 +69,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
             model: args.model,
             device: &args.device,
             file: &file,
-            metadata: args.metadata.as_deref(),
-            data_config: args.data_config.as_deref(),
+            robot: &args.robot,
             noise: match &args.noise {
                 Some(path) => NoiseChoice::from_file(path)?,
                 None => NoiseChoice::Seed(args.seed),

@@ -1,14 +1,10 @@
 //! One prediction: what is put together, in which order, and how long each part took.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use gr00t_host::action::ActionOptions;
-use gr00t_host::decode::Decoder;
-use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
-use gr00t_host::encode::{Encoded, Encoder, EncoderOptions};
+use anyhow::Result;
+use gr00t_host::encode::{Encoded, EncoderOptions};
 use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 use gr00t_host::{ActionChunk, ModelConfig, ModelInputs, TensorSource, Weights};
@@ -20,7 +16,8 @@ use super::NoiseChoice;
 use crate::device::{DeviceArgs, Model};
 use crate::full_size;
 use crate::progress::{Progress, Watch};
-use crate::weights::{Loaded, WeightsArgs};
+use crate::robot::{Robot, RobotArgs};
+use crate::weights::WeightsArgs;
 
 /// What is asked for.
 #[derive(Debug)]
@@ -33,10 +30,8 @@ pub(crate) struct Request<'a> {
     pub(crate) device: &'a DeviceArgs,
     /// The observation.
     pub(crate) file: &'a ObservationFile,
-    /// Statistics that win over all others.
-    pub(crate) metadata: Option<&'a Path>,
-    /// Data config that wins over the observation's.
-    pub(crate) data_config: Option<&'a str>,
+    /// Statistics and data config that win over the observation's.
+    pub(crate) robot: &'a RobotArgs,
     /// Initial noise.
     pub(crate) noise: NoiseChoice,
     /// Denoising steps, if not the model's own.
@@ -77,47 +72,38 @@ pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result
     let loaded = request.weights.load(progress)?;
     let mut times = vec![("open weights".to_string(), start.elapsed())];
 
-    let data_config = data_config(request)?;
-    let (metadata, metadata_from) = metadata(request, &loaded, &data_config)?;
-    let own_horizon = loaded.config.gr00t.action_horizon;
-    let config = with_horizon(loaded.config, data_config.action_horizon)?;
-    let noise = request.noise.for_model(config.gr00t.action_horizon, config.gr00t.action_dim)?;
     let options = EncoderOptions { resolution: request.resolution, ..EncoderOptions::default() };
-    let encoder = Encoder::new(&config, &data_config, &metadata, Arc::clone(&loaded.tokenizer), options)?;
-    let decoder = Decoder::new(&config, &data_config, &metadata, ActionOptions::default())?;
+    let robot = Robot::of_observation(request.robot, &loaded, request.file, options)?;
+    let config = &robot.config;
+    let noise = request.noise.for_model(config.gr00t.action_horizon, config.gr00t.action_dim)?;
     let steps = request.steps.unwrap_or(config.gr00t.action_head_cfg.num_inference_timesteps);
 
     let start = Instant::now();
     let observation = request.file.observation()?;
     times.push(("decode images".into(), start.elapsed()));
-    let mut encoded = encoder.encode(&observation, &noise)?;
-    if own_horizon != config.gr00t.action_horizon {
-        encoded.warnings.push(format!(
-            "the data config's action_horizon {} takes the place of the checkpoint's {own_horizon}",
-            config.gr00t.action_horizon
-        ));
-    }
+    let mut encoded = robot.encoder.encode(&observation, &noise)?;
+    encoded.warnings.extend(robot.warning.clone());
     times.push(("preprocess images".into(), encoded.timings.images));
     times.push(("tokenise".into(), encoded.timings.prompt));
     times.push(("state and noise".into(), encoded.timings.state));
 
-    let _alone = full_size::alone(&config)?;
-    let run = Run { config: &config, source: &loaded.source, inputs: &encoded.inputs, steps };
+    let _alone = full_size::alone(config)?;
+    let run = Run { config, source: &loaded.source, inputs: &encoded.inputs, steps };
     let (action_pred, ran_on) = match request.model {
         Model::Reference => (run.reference(progress, &mut times)?, "the fp32 reference".to_string()),
         Model::Device => run.device(request.device, loaded.cache, progress, &mut times)?,
     };
 
     let start = Instant::now();
-    let chunk = decoder.decode(&action_pred)?;
+    let chunk = robot.decoder.decode(&action_pred)?;
     times.push(("decode actions".into(), start.elapsed()));
     Ok(Prediction {
         chunk,
         encoded,
         weights: loaded.description,
-        embodiment: data_config.embodiment.name().to_string(),
-        data_config: data_config.name,
-        metadata: metadata_from,
+        embodiment: robot.data_config.embodiment.name().to_string(),
+        data_config: robot.data_config.name,
+        metadata: robot.metadata_from,
         ran_on,
         steps,
         times,
@@ -165,45 +151,4 @@ impl Run<'_> {
         let ran_on = format!("{}, {}", model.device().describe(), model.dtype_policy());
         Ok((output.action_pred, ran_on))
     }
-}
-
-/// The data config asked for, else the observation's own: a built-in name, or a TOML file beside the observation.
-fn data_config(request: &Request<'_>) -> Result<DataConfig> {
-    if let Some(name) = request.data_config {
-        return Ok(DataConfig::load(name)?);
-    }
-    let name = request
-        .file
-        .data_config
-        .as_deref()
-        .context("the observation names no data_config, and --data-config is not given")?;
-    let beside = request.file.resolve(Path::new(name));
-    Ok(if beside.is_file() { DataConfig::from_toml_file(beside)? } else { DataConfig::builtin(name)? })
-}
-
-/// Statistics: those asked for; else the checkpoint's, which it was trained with; else the observation's; else, for
-/// synthetic weights alone, the made-up ones.
-fn metadata(request: &Request<'_>, loaded: &Loaded, config: &DataConfig) -> Result<(Metadata, String)> {
-    if let Some(path) = request.metadata {
-        return Ok((Metadata::from_file(path)?, path.display().to_string()));
-    }
-    if let (Some(metadata), false) = (&loaded.metadata, loaded.is_synthetic) {
-        return Ok((metadata.clone(), "the checkpoint's".into()));
-    }
-    if let Some(name) = &request.file.metadata {
-        let path = request.file.resolve(name);
-        return Ok((Metadata::from_file(&path)?, format!("the observation's ({})", path.display())));
-    }
-    if loaded.is_synthetic {
-        return Ok((synthetic_metadata(config)?, "made up, for synthetic weights".into()));
-    }
-    anyhow::bail!(
-        "{} has no experiment_cfg/metadata.json: give statistics with --metadata",
-        loaded.description
-    )
-}
-
-/// The model's horizon is the data config's: upstream rebuilds its head for it, and no weight depends on it.
-fn with_horizon(config: ModelConfig, horizon: usize) -> Result<ModelConfig> {
-    if config.gr00t.action_horizon == horizon { Ok(config) } else { Ok(config.with_action_horizon(horizon)?) }
 }

@@ -11,12 +11,13 @@ use serde::Deserialize;
 
 use super::VerifyArgs;
 use super::end_to_end;
+use super::figures::Grading;
 use super::golden::Golden;
 use super::report::Row;
 use super::stages::{ROWS, StageJudge, WHOLE};
-use super::subject::Subject;
 use crate::full_size;
 use crate::progress::Progress;
+use crate::subject::{Load, Subject};
 
 /// The file that makes a folder a case.
 pub(super) const CASE_FILE: &str = "case.json";
@@ -102,18 +103,42 @@ pub(super) fn rows(dir: &Path, args: &VerifyArgs, progress: &Arc<Progress>) -> R
     }
 
     let _alone = full_size::alone(&config)?;
-    let subject = Subject::load(args, &config, &source, &inputs, steps, progress)?;
-    let mut judge = StageJudge::new(&golden, subject.grading());
-    let action_pred = subject.run(&inputs, &mut judge)?;
+    let embodiment_id = inputs.embodiment_id;
+    let load = Load { config: &config, source: &source, embodiment_id, steps, cache: None };
+    let subject = Subject::load(args.model, &args.device, load, progress)?;
+    let grading = grading(&subject);
+    let mut judge = StageJudge::new(&golden, grading);
+    let action_pred = run_judged(&subject, &inputs, &mut judge)?;
     rows.extend(judge.finish());
 
     if let Some(check) = end_to_end {
         // The same inputs give the same output, so a second run is needed only where encoding went wrong.
         let action_pred =
-            if check.encodes_to(&inputs) { action_pred } else { subject.predict(check.inputs())? };
-        rows.extend(check.action_rows(&action_pred, subject.grading()));
+            if check.encodes_to(&inputs) { action_pred } else { subject.predict(check.inputs())?.0 };
+        rows.extend(check.action_rows(&action_pred, grading));
     }
     Ok(rows)
+}
+
+/// How strictly `subject` is judged.
+fn grading(subject: &Subject) -> Grading {
+    match subject.on_device() {
+        None => Grading::Reference,
+        Some(model) => Grading::Device { min_pcc: model.dtype_policy().min_pcc() },
+    }
+}
+
+/// Runs, hands every stage to `judge`, and gives `action_pred`. On a device what is returned comes from traces that keep no
+/// stage; that watching changes nothing is a row of its own.
+fn run_judged(subject: &Subject, inputs: &ModelInputs, judge: &mut StageJudge<'_>) -> Result<Vec<f32>> {
+    let observed = subject.observe(inputs, &mut |name, width, values| judge.stage(name, width, values))?;
+    if subject.on_device().is_none() {
+        return Ok(observed);
+    }
+    let (replayed, _) = subject.predict(inputs)?;
+    let equal = observed.iter().zip(&replayed).filter(|(a, b)| a.to_bits() == b.to_bits()).count();
+    judge.add(Row::equal("observed run's bytes", equal, replayed.len()));
+    Ok(replayed)
 }
 
 /// Whether the case in `dir` can be read and is not of the full size.

@@ -7,7 +7,6 @@ mod golden;
 mod host;
 mod report;
 mod stages;
-mod subject;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::case::OpenedCase;
 use self::report::{Kind, Report};
+pub(crate) use self::stages::is_gated_on_devices;
 use crate::device::{DeviceArgs, Model};
 use crate::output;
 use crate::progress::Progress;

@@ -23,7 +23,7 @@ const OUTPUT: &str = "action_pred";
 const OUTPUT_F64: &str = "action_pred_f64_as_f32";
 
 /// Whether a device's result of this stage counts: what leaves a part of the model. The stages between are shown.
-fn is_gated_on_devices(name: &str) -> bool {
+pub(crate) fn is_gated_on_devices(name: &str) -> bool {
     matches!(name, "vision.mlp1" | "backbone.features" | "adapter.out" | OUTPUT) || name.ends_with(".dit_out")
 }
 
