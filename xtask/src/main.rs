@@ -16,6 +16,7 @@ mod picture;
 mod predict;
 mod progress;
 mod robot;
+mod roofline;
 mod say;
 mod step;
 mod subject;
@@ -49,6 +50,8 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Time kernels, stages and predictions, and hold them against the machine's limits
     Bench(bench::BenchArgs),
+    /// On paper: what a prediction takes on a card that is not here, and what each next step would buy
+    Roofline(roofline::RooflineArgs),
     /// Say what weights consist of, and whether they fit their config
     Inspect(inspect::InspectArgs),
     /// Write procedural weights as a checkpoint folder
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Roofline(args) => roofline::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Synth(args) => synth::run(&args),
         Command::Test => test::run(),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gr00t_host::{ModelConfig, ModelInputs, Weights};
-use tt_ops::{CaptureOptions, Device, OpTime};
+use tt_ops::{CaptureOptions, CapturedOps, Device, OpTime};
 
 use crate::dtype_policy::DtypePolicy;
 use crate::error::{ModelError, Result};
@@ -218,6 +218,22 @@ impl<D: Device> Gr00t<D> {
         let key = self.key(inputs, options)?;
         let values = self.values(&[inputs], &key)?;
         self.traces().get_or_make(&key, || self.capture(&key, CaptureOptions::default()))?.profile(&values)
+    }
+
+    /// The ops of each stage's trace for these inputs, in the order in which they run.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn captured_ops(
+        &self,
+        inputs: &ModelInputs,
+        options: &RunOptions,
+    ) -> Result<Vec<(Stage, CapturedOps)>> {
+        self.check(inputs)?;
+        let key = self.key(inputs, options)?;
+        let mut traces = self.traces();
+        let pipeline = traces.get_or_make(&key, || self.capture(&key, CaptureOptions::default()))?;
+        Ok(pipeline.traces().map(|(stage, trace)| (stage, trace.ops().clone())).collect())
     }
 
     /// A pipeline of its own for these inputs, which are written into it.
