@@ -12,6 +12,9 @@
 //! `unsafe` is used inside kernels and the thread team only; the functions above them check their arguments.
 
 pub mod activation;
+#[cfg(all(any(test, feature = "amx-emulation"), target_os = "linux", target_arch = "x86_64"))]
+#[doc(hidden)]
+pub mod amx_emulation;
 pub mod attention;
 pub mod block_float;
 pub mod eltwise;

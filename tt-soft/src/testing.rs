@@ -4,8 +4,9 @@ use crate::kernels::ROW_MAJOR;
 use crate::{Engine, Isa};
 use half::bf16;
 
-/// Runs a case with 1, 2 and 3 threads at every level this CPU has, without a bf16 dot product where it has one, and with
-/// a tile of AMX's kind; the results must be the same bytes for every number of threads.
+/// Runs a case with 1, 2 and 3 threads at every level this CPU has, without a bf16 dot product where it has one, with
+/// a tile of AMX's kind, and with AMX emulated where there is AVX-512 only; the results must be the same bytes for every
+/// number of threads.
 pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(
     case: impl Fn(&Engine) -> T,
 ) -> Vec<(String, T)> {
@@ -16,6 +17,12 @@ pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(
     if Isa::Avx512.is_available() {
         levels.push(("avx512 in fp32".to_owned(), Isa::Avx512, Engine::with_fp32_products));
     }
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if needs_amx_emulation() {
+        levels.push(("amx, emulated".to_owned(), Isa::Avx512, |e| {
+            e.with_kernels(crate::kernels::AMX_EMULATED)
+        }));
+    }
     levels
         .into_iter()
         .map(|(name, isa, change)| {
@@ -25,6 +32,16 @@ pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(
             (name, one)
         })
         .collect()
+}
+
+/// Is AMX emulated on this CPU? If so it is ready. Not where the CPU has AMX, nor where it lacks AVX-512.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn needs_amx_emulation() -> bool {
+    let needed = Isa::Avx512.is_available() && !Isa::Amx.is_available();
+    if needed {
+        crate::amx_emulation::install();
+    }
+    needed
 }
 
 /// Values of roughly unit size, the same for a seed everywhere.

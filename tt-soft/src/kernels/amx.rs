@@ -21,7 +21,15 @@ pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, row_major_a: tr
 /// Does the CPU have AMX bf16, does the kernel let this process use it, and does it compute a known product right?
 pub(crate) fn is_available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| cpu_has_amx() && kernel_permits() && known_product_is_right())
+    *AVAILABLE.get_or_init(|| cpu_has_amx() && kernel_permits() && known_product_is_right()) || is_emulated()
+}
+
+/// Has a test made this CPU's lack of AMX good?
+fn is_emulated() -> bool {
+    #[cfg(all(any(test, feature = "amx-emulation"), target_os = "linux"))]
+    return crate::amx_emulation::is_enabled();
+    #[cfg(not(all(any(test, feature = "amx-emulation"), target_os = "linux")))]
+    false
 }
 
 fn cpu_has_amx() -> bool {
@@ -56,7 +64,7 @@ fn kernel_permits() -> bool {
 }
 
 /// One small product, so that an emulation that lacks something is noticed here rather than in a result.
-fn known_product_is_right() -> bool {
+pub(crate) fn known_product_is_right() -> bool {
     const WORDS: usize = SIDE;
     const ONE: u32 = 0x3f80;
     // Row r of A is r + 1 in every even k and 0 in every odd one; B is 1 everywhere.

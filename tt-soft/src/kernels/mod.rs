@@ -237,6 +237,10 @@ static AVX512_BF16: Kernels =
 #[cfg(target_arch = "x86_64")]
 static AMX: Kernels = table!(avx512_lanes, Isa::Amx, avx512::TILE, Some(amx::TILE), avx512_expand::EXPAND);
 
+/// The table of AMX, for tests that emulate it.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) static AMX_EMULATED: &Kernels = &AMX;
+
 /// The portable level with a kernel that wants A row-major, as AMX does.
 #[cfg(test)]
 pub(crate) static ROW_MAJOR: Kernels =

@@ -1,0 +1,57 @@
+//! The tiny goldens at the AMX level, which is emulated where the CPU has AVX-512 only. A test binary of its own, because
+//! the emulation is for the whole process.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+mod case;
+
+use case::{Case, is_gated};
+use gr00t_host::metrics::{Gate, compare};
+use gr00t_model::{DtypePolicy, RunOptions};
+use tt_ops::Soft;
+use tt_ops::soft::Isa;
+use tt_soft::amx_emulation::{self, Counts};
+
+/// The actions at the AMX level with one and with two threads; every stage passes the policy's gate.
+fn verify(name: &str, policy: DtypePolicy) {
+    let Some(case) = Case::open(name) else { return };
+    if !amx_emulation::enable() {
+        println!("skipped: this CPU has neither AMX nor AVX-512");
+        return;
+    }
+    let before = Counts::now();
+    let gate = Gate { min_pcc: policy.min_pcc(), max_abs: f64::INFINITY };
+    let actions = [1, 2].map(|threads| {
+        let device = Soft::builder().isa(Isa::Amx).threads(threads).open().unwrap();
+        let model = case.builder_on(device, policy).build().unwrap();
+        let mut comparison = case.comparison();
+        model.observe(&case.inputs, &RunOptions::new(), &mut comparison).unwrap();
+        for stage in comparison.stages.iter().filter(|stage| is_gated(&stage.name)) {
+            assert!(stage.metrics.passes(&gate), "{}: {:?}", stage.name, stage.metrics);
+        }
+        model.predict(&case.inputs, &RunOptions::new()).unwrap().action_pred
+    });
+    assert_eq!(actions[0], actions[1], "threads change the actions");
+    assert!(compare(&actions[0], &case.action_pred()).passes(&gate));
+    if amx_emulation::is_enabled() {
+        let done = Counts::now().since(before);
+        println!("{name}: {done:?}");
+        assert!(done.products > 0, "nothing was multiplied with AMX");
+    }
+}
+
+#[test]
+fn tiny_one_view_in_bf16() {
+    verify("tiny/a", DtypePolicy::Bf16);
+}
+
+#[test]
+fn tiny_one_view_in_mixed() {
+    verify("tiny/a", DtypePolicy::Mixed);
+}
+
+#[test]
+fn tiny_two_views_in_mixed_dit() {
+    verify("tiny/two_views", DtypePolicy::MixedDit);
+}
