@@ -13,6 +13,7 @@ pub mod http;
 pub mod life;
 pub mod metrics;
 pub mod options;
+pub mod origin;
 pub mod protocols;
 pub mod service;
 pub mod tools;

@@ -10,6 +10,7 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
 use crate::auth::Token;
+use crate::origin::Origins;
 use crate::service::Service;
 use crate::{websocket, zmq};
 
@@ -41,6 +42,8 @@ pub struct Access {
     pub max_message_bytes: usize,
     /// Most connections of each protocol.
     pub max_connections: usize,
+    /// Web pages that may use WebSocket; no browser speaks ZeroMQ.
+    pub origins: Origins,
 }
 
 /// Servers whose ports are taken.
@@ -71,6 +74,7 @@ impl Protocols {
                 token: access.token.clone(),
                 max_message_bytes: access.max_message_bytes,
                 max_connections: access.max_connections,
+                origins: access.origins.clone(),
             };
             (socket, options)
         });

@@ -4,7 +4,7 @@
 use gr00t_host::ActionChunk;
 use gr00t_host::noise::{Noise, fresh_seed};
 
-use crate::codec::{CodecError, RobotKeys, Value, observations};
+use crate::codec::{Batch, CodecError, RobotKeys, Value, observations};
 use crate::service::{Request, Robot, Rules, Service, ServiceError, Timings};
 
 /// Messages up to this size are decoded where they arrive; larger ones on a thread of their own.
@@ -54,25 +54,32 @@ impl From<&Robot> for RobotKeys {
     }
 }
 
-/// The actions of every observation in `message`, one after the other.
+/// The actions of every observation in `message`.
 pub(crate) async fn answer(service: &Service, message: Value) -> Result<Answer, UpstreamError> {
     let robot = service.robot()?;
     let batch = observations(message, &RobotKeys::from(&*robot))?;
-    let ignored = batch.ignored;
+    answer_batch(service, batch).await
+}
+
+/// The actions of every observation in `batch`, one after the other.
+pub(crate) async fn answer_batch(service: &Service, batch: Batch) -> Result<Answer, UpstreamError> {
+    let Batch { observations, batched, seed, ignored } = batch;
+    let requests = observations
+        .into_iter()
+        .map(|observation| {
+            let noise = Noise::Seed(seed.unwrap_or_else(fresh_seed));
+            Request::new(observation).rules(Rules::Upstream).noise(noise)
+        })
+        .collect();
     let mut answer = Answer {
-        chunks: Vec::with_capacity(batch.observations.len()),
-        batched: batch.batched,
+        chunks: Vec::new(),
+        batched,
         instructions: Vec::new(),
         warnings: ignored.iter().map(|key| format!("{key} is unknown, ignored")).collect(),
         timings: Timings::default(),
     };
-    for observation in batch.observations {
-        let noise = Noise::Seed(batch.seed.unwrap_or_else(fresh_seed));
-        let request = Request::new(observation).rules(Rules::Upstream).noise(noise);
-        let reply = service
-            .predict(request)
-            .await
-            .map_err(|error| UpstreamError::Service { error, ignored: ignored.clone() })?;
+    let replies = service.predict_all(requests).await;
+    for reply in replies.map_err(|error| UpstreamError::Service { error, ignored })? {
         answer.chunks.push(reply.chunk);
         answer.instructions.push(reply.prompt.language);
         answer.warnings.extend(reply.warnings);

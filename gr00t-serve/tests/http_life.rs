@@ -133,6 +133,24 @@ async fn with_a_token_only_probes_and_the_page_are_open() {
 }
 
 #[tokio::test]
+async fn pages_of_other_sites_are_refused_whatever_they_call_their_body() {
+    let rig = Rig::new();
+    let post = async |origin: Option<&str>, host: &str| {
+        let mut request = Request::post("/predict").header("host", host).header("content-type", "text/plain");
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        rig.send(request.body(Body::from(rig.body.to_string())).unwrap()).await.status
+    };
+    assert_eq!(post(None, "robot-pc:8000").await, 200);
+    assert_eq!(post(Some("http://127.0.0.1:8000"), "127.0.0.1:8000").await, 200);
+    assert_eq!(post(Some("http://evil.example"), "127.0.0.1:8000").await, 403);
+    // a name of the attacker's that leads here
+    assert_eq!(post(Some("http://evil.example:8000"), "evil.example:8000").await, 403);
+    assert_eq!(post(Some("null"), "127.0.0.1:8000").await, 403);
+}
+
+#[tokio::test]
 async fn bodies_too_large_or_too_slow_are_refused_and_32_mib_are_read() {
     let rig = Rig::new();
     // not the form, but read to the end

@@ -64,8 +64,12 @@ fn new_id() -> HeaderValue {
     HeaderValue::try_from(format!("{start:08x}-{number}")).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Lets those pass who show the token, where there is one.
+/// Lets those pass who show the token, where there is one, and no pages of other sites.
 pub(super) async fn authorize(State(app): State<App>, request: Request, next: Next) -> Response {
+    if let Err(what) = check_origin(&app, &request) {
+        app.service().metrics().error("origin");
+        return detail(StatusCode::FORBIDDEN, what);
+    }
     let Some(token) = &app.0.token else { return next.run(request).await };
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if shown.is_some_and(|shown| token.matches_header(shown)) {
@@ -75,6 +79,14 @@ pub(super) async fn authorize(State(app): State<App>, request: Request, next: Ne
     let mut response = detail(StatusCode::UNAUTHORIZED, "unauthorized: a bearer token is needed");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
+}
+
+fn check_origin(app: &App, request: &Request) -> Result<(), String> {
+    let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+    // a request through a proxy may have the host in its target alone
+    let host =
+        header(header::HOST).or_else(|| request.uri().authority().map(|host| host.as_str().as_bytes()));
+    app.0.limits.origins.check(header(header::ORIGIN), host, app.0.token.is_some())
 }
 
 pub(super) async fn not_found() -> Response {

@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 
 use crate::about::About;
 use crate::auth::Token;
+use crate::origin::Origins;
 use crate::service::Service;
 
 pub use connections::accept;
@@ -41,6 +42,8 @@ pub struct HttpLimits {
     pub head: Duration,
     /// Longest time for a body to arrive.
     pub body_time: Duration,
+    /// Web pages that may use the server, beside its own.
+    pub origins: Origins,
 }
 
 impl Default for HttpLimits {
@@ -51,6 +54,7 @@ impl Default for HttpLimits {
             connections: 256,
             head: Duration::from_mins(1),
             body_time: Duration::from_secs(30),
+            origins: Origins::default(),
         }
     }
 }

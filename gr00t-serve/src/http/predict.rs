@@ -6,6 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::answer::{refused, unprocessable};
@@ -14,20 +15,28 @@ use super::predict_reply::PredictReply;
 use super::{App, middle};
 use crate::service::ServiceError;
 
+/// Bodies up to this size are parsed where they arrive.
+const INLINE_BYTES: usize = 1 << 20;
+
 /// 422 for what is not this request, 400 with everything that does not fit the robot, 429 where too many wait.
 pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
     let bytes = match middle::body(&app, body).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
-    let body = match PredictBody::parse(&bytes) {
+    // long ones would hold up the sockets
+    let parsed = if bytes.len() > INLINE_BYTES {
+        spawn_blocking(move || PredictBody::parse(&bytes)).await
+    } else {
+        Ok(PredictBody::parse(&bytes))
+    };
+    let body = match parsed.unwrap_or_else(|_| Err("reading failed".into())) {
         Ok(body) => body,
         Err(what) => {
             app.service().metrics().error("unprocessable");
             return unprocessable(&what);
         }
     };
-    drop(bytes);
     let echo: Arc<OnceLock<Echo>> = Arc::default();
     let its_echo = Arc::clone(&echo);
     let result = app

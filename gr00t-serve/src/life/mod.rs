@@ -24,6 +24,7 @@ use tracing::info;
 use crate::http::{App, HttpLimits, accept};
 use crate::metrics::Metrics;
 use crate::options::ServeOptions;
+use crate::origin::Origins;
 use crate::protocols::{Access, Protocols};
 use crate::service::{Limits, Service};
 use gr00t_host::noise::Noise;
@@ -63,6 +64,7 @@ impl Server {
         let http = HttpLimits {
             body: usize::from(options.max_body_mib) << 20,
             connections: usize::from(options.max_connections),
+            origins: Origins::new(options.allow_origin.iter().cloned()),
             ..HttpLimits::default()
         };
         let app = App::new(service.clone(), options.api_token.clone(), http);
@@ -110,6 +112,7 @@ pub async fn run(options: ServeOptions) -> Result<()> {
             token: options.api_token.clone(),
             max_message_bytes: usize::from(options.max_body_mib) << 20,
             max_connections: usize::from(options.max_connections),
+            origins: Origins::new(options.allow_origin.iter().cloned()),
         },
     )?;
     let accepting = server.start();

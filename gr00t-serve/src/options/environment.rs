@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub type Environment = BTreeMap<String, String>;
 
 /// Variables that stand for a flag. Where two stand for the same, the later one wins.
-pub const KNOWN_VARIABLES: [(&str, &str); 37] = [
+pub const KNOWN_VARIABLES: [(&str, &str); 38] = [
     ("GR00T_HOST", "host"),
     ("GR00T_PORT", "port"),
     ("GR00T_WEIGHTS", "weights"),
@@ -42,6 +42,7 @@ pub const KNOWN_VARIABLES: [(&str, &str); 37] = [
     ("GR00T_RESIZE", "resize"),
     ("GR00T_CLIP_ACTIONS", "clip-actions"),
     ("GR00T_API_TOKEN_FILE", "api-token-file"),
+    ("GR00T_ALLOW_ORIGIN", "allow-origin"),
     ("GR00T_LOG_LEVEL", "log-level"),
     ("GR00T_CHECK", "check"),
 ];

@@ -111,6 +111,9 @@ pub struct ServeOptions {
     /// File with the bearer token that clients must show; GR00T_API_TOKEN is the token itself
     #[arg(long, value_name = "FILE")]
     pub api_token_file: Option<PathBuf>,
+    /// Origins beside the server's own whose web pages may use it, as in http://robot-pc:8000; several with commas
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    pub allow_origin: Vec<String>,
     /// Least level of log lines: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     #[serde(serialize_with = "parse::shown")]

@@ -180,14 +180,33 @@ impl Service {
         F: FnOnce(&Robot) -> Result<Request, ServiceError> + Send + 'static,
     {
         let started = Instant::now();
-        let result = match self.state() {
-            State::Starting(_) => Err(ServiceError::Starting),
-            State::Stopping => Err(ServiceError::Stopping),
-            State::Ready | State::Failed(_) => self.timed(read, started).await,
-        };
+        let result = self.bounded(|admitted| self.run(read, started, admitted)).await;
         self.0.metrics.finished(&result);
         self.note(&result);
         result
+    }
+
+    /// [`predict`](Self::predict) of observations that came in one message, one after the other: one place in the queue and one
+    /// deadline for all of them, while others get the device in between.
+    ///
+    /// # Errors
+    /// [`ServiceError`] of the first that has one; the rest is not run.
+    pub async fn predict_all(&self, requests: Vec<Request>) -> Result<Vec<Reply>, ServiceError> {
+        let result = self
+            .bounded(|admitted| async move {
+                let mut replies = Vec::with_capacity(requests.len());
+                for request in requests {
+                    let result = self.run(move |_| Ok(request), Instant::now(), Arc::clone(&admitted)).await;
+                    if result.is_ok() {
+                        self.0.metrics.finished(&result);
+                    }
+                    self.note(&result);
+                    replies.push(result?);
+                }
+                Ok(replies)
+            })
+            .await;
+        result.inspect_err(|error| self.0.metrics.finished(&Err(error.clone())))
     }
 
     /// [`predict`](Self::predict) before the door is open.
@@ -195,19 +214,23 @@ impl Service {
     /// # Errors
     /// [`ServiceError`].
     pub async fn warm_up(&self, request: Request) -> Result<Reply, ServiceError> {
-        let permit = self.admit()?;
-        self.run(move |_| Ok(request), Instant::now(), permit).await
+        let admitted = Arc::new(self.admit()?);
+        self.run(move |_| Ok(request), Instant::now(), admitted).await
     }
 
-    async fn timed<F>(&self, read: F, started: Instant) -> Result<Reply, ServiceError>
-    where
-        F: FnOnce(&Robot) -> Result<Request, ServiceError> + Send + 'static,
-    {
-        let permit = self.admit()?;
+    /// `work` within the bounds: door, queue, deadline.
+    async fn bounded<T, W: Future<Output = Result<T, ServiceError>>>(
+        &self,
+        work: impl FnOnce(Arc<OwnedSemaphorePermit>) -> W,
+    ) -> Result<T, ServiceError> {
+        match self.state() {
+            State::Starting(_) => return Err(ServiceError::Starting),
+            State::Stopping => return Err(ServiceError::Stopping),
+            State::Ready | State::Failed(_) => {}
+        }
+        let admitted = Arc::new(self.admit()?);
         let limit = self.0.limits.deadline;
-        tokio::time::timeout(limit, self.run(read, started, permit))
-            .await
-            .unwrap_or(Err(ServiceError::Deadline(limit)))
+        tokio::time::timeout(limit, work(admitted)).await.unwrap_or(Err(ServiceError::Deadline(limit)))
     }
 
     fn admit(&self) -> Result<OwnedSemaphorePermit, ServiceError> {
@@ -221,7 +244,7 @@ impl Service {
         &self,
         read: F,
         started: Instant,
-        admitted: OwnedSemaphorePermit,
+        admitted: Arc<OwnedSemaphorePermit>,
     ) -> Result<Reply, ServiceError>
     where
         F: FnOnce(&Robot) -> Result<Request, ServiceError> + Send + 'static,

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
@@ -105,14 +106,21 @@ async fn linger(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> std::io::
 
 #[expect(clippy::result_large_err, reason = "tungstenite's signature")]
 fn authorize(request: &Request, response: Response, options: &Options) -> Result<Response, ErrorResponse> {
+    let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+    if let Err(what) = options.origins.check(header("origin"), header("host"), options.token.is_some()) {
+        return Err(refusal(StatusCode::FORBIDDEN, &what));
+    }
     let Some(token) = &options.token else { return Ok(response) };
-    let shown = request.headers().get("authorization").map(|value| value.as_bytes().to_vec());
-    if shown.is_some_and(|shown| token.matches_header(&shown)) {
+    if header("authorization").is_some_and(|shown| token.matches_header(shown)) {
         return Ok(response);
     }
-    let mut refusal = ErrorResponse::new(Some("a token is wanted\n".to_owned()));
-    *refusal.status_mut() = tokio_tungstenite::tungstenite::http::StatusCode::UNAUTHORIZED;
-    Err(refusal)
+    Err(refusal(StatusCode::UNAUTHORIZED, "a token is wanted"))
+}
+
+fn refusal(status: StatusCode, what: &str) -> ErrorResponse {
+    let mut refusal = ErrorResponse::new(Some(format!("{what}\n")));
+    *refusal.status_mut() = status;
+    refusal
 }
 
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(

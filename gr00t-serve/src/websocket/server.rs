@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::connection;
 use crate::auth::Token;
 use crate::codec::Limits;
+use crate::origin::Origins;
 use crate::service::Service;
 
 /// Pause after the system refused a connection, as it does when it is out of file descriptors.
@@ -24,12 +25,19 @@ pub struct Options {
     pub max_message_bytes: usize,
     /// Most clients at a time; further ones are turned away.
     pub max_connections: usize,
+    /// Web pages that may use the server.
+    pub origins: Origins,
 }
 
 impl Default for Options {
     /// No token, 64 MiB, 64 clients.
     fn default() -> Self {
-        Self { token: None, max_message_bytes: Limits::DEFAULT_BYTES, max_connections: 64 }
+        Self {
+            token: None,
+            max_message_bytes: Limits::DEFAULT_BYTES,
+            max_connections: 64,
+            origins: Origins::default(),
+        }
     }
 }
 

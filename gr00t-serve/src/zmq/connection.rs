@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::endpoint::{Reply, respond};
+use super::endpoint::{Peer, Reply, respond};
 use super::frame::{Decoder, Event, ZmtpError, write_command, write_frame};
 use super::greeting;
 use super::server::Options;
@@ -53,6 +53,7 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
     let pings = timeout(HANDSHAKE_LIMIT, handshake(&mut input, &mut write))
         .await
         .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
+    let peer = Peer::default();
     let mut work: Option<Work<'_>> = None;
     let mut waiting: Option<Event> = None;
     let mut heard = Instant::now();
@@ -61,7 +62,7 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
     loop {
         if work.is_none() {
             if let Some(event) = waiting.take() {
-                work = Some(Box::pin(answer(event, service, options)));
+                work = Some(Box::pin(answer(event, service, options, &peer)));
             } else if stopping {
                 return Ok(false);
             }
@@ -147,13 +148,13 @@ async fn send(write: &mut OwnedWriteHalf, bytes: &[u8]) -> Result<(), Ended> {
 }
 
 /// Answers one message.
-async fn answer(event: Event, service: &Service, options: &Options) -> (Envelope, Reply) {
+async fn answer(event: Event, service: &Service, options: &Options, peer: &Peer) -> (Envelope, Reply) {
     match event {
         Event::Message(mut frames) => {
             let delimiter = frames.iter().position(Bytes::is_empty).map_or(0, |at| at + 1);
             let mut body = frames.split_off(delimiter);
             let reply = match (body.pop(), body.len()) {
-                (Some(one), 0) => respond(service, options, one).await,
+                (Some(one), 0) => respond(service, options, peer, one).await,
                 (last, more) => {
                     let got = more + usize::from(last.is_some());
                     Reply::error(format!("message has {got} frames after the envelope, wanted 1"))

@@ -1,6 +1,8 @@
 //! A request's bytes → its reply's bytes, by NVIDIA's rules. Sources: `gr00t/eval/service.py` and `robot.py` (N1.5),
 //! `gr00t/policy/server_client.py` (N1.6, N1.7).
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 
 use super::server::Options;
@@ -11,6 +13,13 @@ use crate::upstream::{self, UpstreamError};
 /// What clients before September 2025 get, who send pickles and would unpickle anything else.
 const PICKLE_REPLY: &[u8] = b"ERROR";
 const UNAUTHORIZED: &str = "Unauthorized: Invalid API token";
+
+/// What a peer has shown of itself. N1.5 and N1.6 ask for the modality config in the same words and want different answers.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    /// Whether it has used what only N1.6 has.
+    is_n16: AtomicBool,
+}
 
 /// A reply, and whether the server is to stop after it.
 #[derive(Debug)]
@@ -33,7 +42,7 @@ impl Reply {
 }
 
 /// Answers one request; there is a reply whatever it is.
-pub(super) async fn respond(service: &Service, options: &Options, body: Bytes) -> Reply {
+pub(super) async fn respond(service: &Service, options: &Options, peer: &Peer, body: Bytes) -> Reply {
     if is_pickle(&body) {
         service.metrics().request("zmq", "pickle");
         tracing::warn!(
@@ -44,7 +53,7 @@ pub(super) async fn respond(service: &Service, options: &Options, body: Bytes) -
     }
     let limits = Limits { bytes: options.max_message_bytes, ..Limits::default() };
     match upstream::decode(body, move |body| msg_serializer::decode(body, limits)).await {
-        Ok(Value::Map(request)) => match dispatch(service, options, request).await {
+        Ok(Value::Map(request)) => match dispatch(service, options, peer, request).await {
             Ok(reply) => reply,
             Err(error) => Reply::error(error.to_string()),
         },
@@ -61,6 +70,7 @@ fn is_pickle(body: &[u8]) -> bool {
 async fn dispatch(
     service: &Service,
     options: &Options,
+    peer: &Peer,
     request: Vec<(String, Value)>,
 ) -> Result<Reply, UpstreamError> {
     let (mut endpoint, mut data, mut token) = (None, None, None);
@@ -87,7 +97,7 @@ async fn dispatch(
     match endpoint {
         "get_action" => {
             service.metrics().request("zmq", "get_action");
-            get_action(service, data.unwrap_or(Value::Null)).await
+            get_action(service, peer, data.unwrap_or(Value::Null)).await
         }
         "ping" => {
             service.metrics().request("zmq", "ping");
@@ -97,10 +107,11 @@ async fn dispatch(
         "get_modality_config" => {
             service.metrics().request("zmq", "get_modality_config");
             let robot = service.robot()?;
-            Ok(Reply::value(&modality_config(&robot)))
+            Ok(Reply::value(&modality_config(&robot, peer.is_n16.load(Ordering::Relaxed))))
         }
         "reset" => {
             service.metrics().request("zmq", "reset");
+            peer.is_n16.store(true, Ordering::Relaxed);
             // the policy keeps nothing between requests
             Ok(Reply::value(&Value::Map(Vec::new())))
         }
@@ -120,7 +131,7 @@ async fn dispatch(
 }
 
 /// The action map; with N1.6's envelope `{"observation": …, "options": …}`, a list of it and an info map.
-async fn get_action(service: &Service, data: Value) -> Result<Reply, UpstreamError> {
+async fn get_action(service: &Service, peer: &Peer, data: Value) -> Result<Reply, UpstreamError> {
     let Value::Map(mut pairs) = data else {
         let problem = format!("data is {}, wanted a map of video, state and annotation keys", data.kind());
         return Err(CodecError::Observation(vec![problem]).into());
@@ -131,6 +142,7 @@ async fn get_action(service: &Service, data: Value) -> Result<Reply, UpstreamErr
         let answer = upstream::answer(service, Value::Map(pairs)).await?;
         return Ok(Reply::value(&Value::Map(action_arrays(&answer.chunks, answer.batched, "action.")?)));
     };
+    peer.is_n16.store(true, Ordering::Relaxed);
     let (_, mut observation) = pairs.swap_remove(at);
     // options are upstream's future; ours may come there too
     if let (Value::Map(observation), Some((_, Value::Map(own)))) =
@@ -151,16 +163,22 @@ async fn get_action(service: &Service, data: Value) -> Result<Reply, UpstreamErr
     Ok(Reply::value(&Value::List(vec![Value::Map(actions), info])))
 }
 
-/// Keys and time steps per modality, in the form of N1.5, whose `as_json` is text.
-fn modality_config(robot: &Robot) -> Value {
+/// Keys and time steps per modality. In N1.5 `as_json` is text and keys have their modality in front; in N1.6 it is a map and
+/// they have not.
+fn modality_config(robot: &Robot, is_n16: bool) -> Value {
     let config = |prefix: &str, keys: Vec<&str>, steps: usize| {
+        let prefix = if is_n16 { "" } else { prefix };
         let keys: Vec<String> = keys.into_iter().map(|key| format!("{prefix}{key}")).collect();
-        let steps: Vec<usize> = (0..steps).collect();
-        let json = serde_json::json!({ "delta_indices": steps, "modality_keys": keys });
-        Value::map([
-            ("__ModalityConfig_class__", Value::Bool(true)),
-            ("as_json", Value::Text(json.to_string())),
-        ])
+        let as_json = if is_n16 {
+            Value::map([
+                ("delta_indices", Value::List((0..steps).map(|step| Value::Int(step as i128)).collect())),
+                ("modality_keys", Value::List(keys.into_iter().map(Value::Text).collect())),
+            ])
+        } else {
+            let steps: Vec<usize> = (0..steps).collect();
+            Value::Text(serde_json::json!({ "delta_indices": steps, "modality_keys": keys }).to_string())
+        };
+        Value::map([("__ModalityConfig_class__", Value::Bool(true)), ("as_json", as_json)])
     };
     let names =
         |keys: &[crate::service::Key]| -> Vec<String> { keys.iter().map(|k| k.key.clone()).collect() };

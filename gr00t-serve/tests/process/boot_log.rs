@@ -1,6 +1,6 @@
 //! The boot log against the patterns of both launchers.
 
-use crate::server::Server;
+use crate::server::{READY, Server, get};
 
 /// Start patterns of tt-model's phases (`boot_progress.py`), in order.
 const TT_MODEL: [(&str, &[&str]); 5] = [
@@ -83,4 +83,21 @@ fn boot_log_fits_both_launchers_and_sigterm_ends_it_well() {
     assert!(status.success(), "{rest}");
     let at = |word: &str| rest.find(word).unwrap_or_else(|| panic!("{word} is not in {rest}"));
     assert!(at("Releasing traces and device tensors") < at("Closing device"));
+}
+
+#[test]
+fn while_it_starts_health_is_200_and_the_model_list_503() {
+    let mut server = Server::start(&["--warmup-runs", "1000"]);
+    let line = server.until("HTTP on http://");
+    let address = line.trim().rsplit("http://").next().unwrap().parse().unwrap();
+    server.until("Warmup 2/1000");
+    let (status, health) = get(address, "/health");
+    assert!(
+        status == 200 && health.contains("\"status\":\"starting\"") && health.contains("phase"),
+        "{health}"
+    );
+    assert_eq!(get(address, "/v1/models").0, 503);
+    assert_eq!(get(address, "/info").0, 503);
+    let (rest, _) = server.stop();
+    assert!(!rest.contains(READY), "{rest}");
 }

@@ -6,8 +6,11 @@ use std::net::TcpStream;
 use gr00t_serve::auth::Token;
 use gr00t_serve::codec::msgpack_numpy::{self, Dialect, Names};
 use gr00t_serve::codec::{Array, Elements, Limits, Value};
+use gr00t_serve::origin::Origins;
 use gr00t_serve::{websocket, zmq};
+use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::HandshakeError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
@@ -140,6 +143,29 @@ fn a_token_is_asked_for_in_the_handshake() {
     };
     assert!(try_with(Some("Api-Key s3cret")) && try_with(Some("Bearer s3cret")));
     assert!(!try_with(None) && !try_with(Some("Api-Key s3cre")));
+}
+
+#[test]
+fn pages_of_other_sites_get_no_connection() {
+    let options = websocket::Options {
+        origins: Origins::new(["http://robot-pc:8000".to_owned()]),
+        ..Default::default()
+    };
+    let rig = Rig::with(zmq::Options::default(), options);
+    let status = |origin: &str| {
+        let mut request = format!("ws://{}/", rig.websocket).into_client_request().unwrap();
+        request.headers_mut().insert("origin", origin.parse().unwrap());
+        match client::client(request, connect(rig.websocket)) {
+            Ok((_, response)) => response.status().as_u16(),
+            Err(HandshakeError::Failure(Error::Http(response))) => response.status().as_u16(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(status(&format!("http://{}", rig.websocket)), 101);
+    assert_eq!(status("http://robot-pc:8000"), 101);
+    for origin in ["http://evil.example", "null", "http://localhost:3000"] {
+        assert_eq!(status(origin), 403, "{origin}");
+    }
 }
 
 #[test]

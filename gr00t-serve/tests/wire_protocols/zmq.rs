@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use gr00t_serve::auth::Token;
 use gr00t_serve::codec::{Value, msg_serializer};
+use gr00t_serve::origin::Origins;
 use gr00t_serve::protocols::{Access, ProtocolOptions, Protocols};
 use gr00t_serve::service::State;
 use gr00t_serve::{websocket, zmq};
@@ -261,8 +262,13 @@ fn ports_are_taken_at_once_and_refuse_until_the_start() {
     let rig = Rig::new();
     let _inside = rig.runtime.enter();
     let options = ProtocolOptions { zmq_port: Some(0), ..Default::default() };
-    let access =
-        Access { host: [127, 0, 0, 1].into(), token: None, max_message_bytes: 1 << 20, max_connections: 4 };
+    let access = Access {
+        host: [127, 0, 0, 1].into(),
+        token: None,
+        max_message_bytes: 1 << 20,
+        max_connections: 4,
+        origins: Origins::default(),
+    };
     let protocols = Protocols::bind(&options, &access).unwrap();
     let (Some(address), None) = protocols.addresses().unwrap() else { panic!("{protocols:?}") };
     assert!(std::net::TcpStream::connect(address).is_err());
