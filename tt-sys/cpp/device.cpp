@@ -1,0 +1,124 @@
+// Opening, closing and asking a device; traces.
+#include "session.h"
+
+#include "ttnn/graph/graph_processor.hpp"
+#include "ttnn/graph/graph_trace_utils.hpp"
+
+namespace tt_sys {
+
+namespace {
+
+constexpr std::uint8_t L1 = 1, TRACE = 2;
+
+metal::BufferType buffer_type_of(std::uint8_t code) {
+    switch (code) {
+        case L1: return metal::BufferType::L1;
+        case TRACE: return metal::BufferType::TRACE;
+        default: return metal::BufferType::DRAM;
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_device(const OpenOptions& options) {
+    auto session = std::make_shared<Session>();
+    session->mesh =
+        ttnn::open_mesh_device(options.device_id, options.l1_small_size, options.trace_region_size, 1);
+    session->mesh->enable_program_cache();
+    return std::make_unique<Device>(std::move(session));
+}
+
+void close_device(const Device& device) { device.session->close(); }
+
+bool device_is_open(const Device& device) { return device.session->mesh != nullptr; }
+
+DeviceFacts device_facts(const Device& device) {
+    auto& mesh = mesh_of(device);
+    const auto grid = mesh.compute_with_storage_grid_size();
+    const auto dram = metal::detail::GetMemoryView(&mesh, metal::BufferType::DRAM);
+    DeviceFacts facts{};
+    facts.arch = tt::arch_to_str(mesh.arch());
+    facts.grid_x = static_cast<std::uint32_t>(grid.x);
+    facts.grid_y = static_cast<std::uint32_t>(grid.y);
+    facts.dram_banks = static_cast<std::uint32_t>(dram.num_banks);
+    facts.dram_bank_bytes = dram.total_bytes_per_bank;
+    facts.l1_bytes = mesh.l1_size_per_core();
+    facts.clock_mhz = static_cast<std::uint32_t>(mesh.get_clock_rate_mhz());
+    return facts;
+}
+
+void synchronize(const Device& device) { metal::distributed::Finish(mesh_of(device).mesh_command_queue()); }
+
+MemoryUse memory_use(const Device& device, std::uint8_t buffer_type) {
+    const auto view = metal::detail::GetMemoryView(&mesh_of(device), buffer_type_of(buffer_type));
+    MemoryUse use{};
+    use.banks = view.num_banks;
+    use.total_per_bank = view.total_bytes_per_bank;
+    use.allocated_per_bank = view.total_bytes_allocated_per_bank;
+    use.largest_free_per_bank = view.largest_contiguous_bytes_free_per_bank;
+    return use;
+}
+
+std::size_t program_cache_entries(const Device& device) { return mesh_of(device).num_program_cache_entries(); }
+
+void begin_query(const Device& device) {
+    mesh_of(device);
+    ttnn::graph::GraphProcessor::begin_graph_capture(ttnn::graph::GraphProcessor::RunMode::NO_DISPATCH);
+}
+
+Resources end_query(const Device& device) {
+    const auto trace = ttnn::graph::GraphProcessor::end_graph_capture();
+    mesh_of(device);
+    const auto usage = ttnn::graph::extract_resource_usage_per_core(trace);
+    Resources resources{};
+    resources.circular_buffers = usage.peak_cb;
+    resources.l1_buffers = usage.peak_l1;
+    resources.l1_total = usage.peak_total;
+    return resources;
+}
+
+rust::String runtime_version() {
+    constexpr int VERSION = TT_SYS_METAL_VERSION;
+    return std::to_string(VERSION / 10000) + "." + std::to_string(VERSION / 100 % 100) + "." +
+           std::to_string(VERSION % 100);
+}
+
+std::uint32_t begin_trace(const Device& device) {
+    auto& session = *device.session;
+    auto& mesh = mesh_of(device);
+    if (session.capturing) {
+        throw std::runtime_error("a trace is being captured already");
+    }
+    const std::uint32_t trace = *ttnn::operations::trace::begin_trace_capture(&mesh, ttnn::QueueId(0));
+    session.capturing = trace;
+    session.traces.insert(trace);
+    return trace;
+}
+
+void end_trace(const Device& device, std::uint32_t trace) {
+    auto& session = *device.session;
+    auto& mesh = mesh_of(device);
+    if (session.capturing != trace) {
+        throw std::runtime_error("trace " + std::to_string(trace) + " is not being captured");
+    }
+    session.capturing.reset();
+    ttnn::operations::trace::end_trace_capture(&mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0));
+}
+
+void execute_trace(const Device& device, std::uint32_t trace, bool blocking) {
+    auto& mesh = mesh_of(device);
+    if (!device.session->traces.contains(trace)) {
+        throw std::runtime_error("trace " + std::to_string(trace) + " was released");
+    }
+    ttnn::operations::trace::execute_trace(
+        &mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0), blocking);
+}
+
+void release_trace(const Device& device, std::uint32_t trace) {
+    auto& mesh = mesh_of(device);
+    if (device.session->traces.erase(trace) == 1) {
+        ttnn::operations::trace::release_trace(&mesh, metal::distributed::MeshTraceId(trace));
+    }
+}
+
+}  // namespace tt_sys

@@ -1,0 +1,55 @@
+// What the handles point to, and conversions between the bridge's plain types and tt-metal's.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "api.h"
+#include "tt-sys/src/bridge.rs.h"
+#include "tt_sys/handles.h"
+
+namespace tt_sys {
+
+// A tensor's place in its session. Emptied when the tensor is deallocated or the device closed; the handle may live on.
+struct Slot {
+    std::weak_ptr<Session> session;
+    std::optional<ttnn::Tensor> tensor;
+
+    ~Slot();
+};
+
+// An open device with everything that must go before it does.
+struct Session {
+    std::shared_ptr<metal::distributed::MeshDevice> mesh;
+    std::unordered_set<Slot*> slots;
+    std::unordered_set<std::uint32_t> traces;
+    std::optional<std::uint32_t> capturing;
+    std::vector<ttnn::Tensor> pieces;
+
+    // Frees tensors and traces, then closes the device. Does nothing the second time.
+    void close();
+    ~Session();
+};
+
+metal::distributed::MeshDevice& mesh_of(const Device& device);
+std::shared_ptr<Session> session_of(const ttnn::Tensor& tensor);
+
+// The tensor of a handle; an error where there is none any more.
+ttnn::Tensor& tensor_of(const Tensor& handle);
+std::optional<ttnn::Tensor> optional_of(const Tensor& handle);
+
+// A handle to `tensor` in the session of `like`.
+std::unique_ptr<Tensor> wrap(ttnn::Tensor tensor, const Tensor& like);
+std::unique_ptr<Tensor> wrap(ttnn::Tensor tensor, const std::shared_ptr<Session>& session);
+std::shared_ptr<Slot> slot_of(ttnn::Tensor tensor, const std::shared_ptr<Session>& session);
+
+metal::DataType dtype_of(std::uint8_t code);
+std::uint8_t code_of(metal::DataType dtype);
+metal::Layout layout_of(std::uint8_t code);
+metal::MemoryConfig memory_config_of(const Placement& placement);
+metal::TensorSpec spec_of(const Spec& spec);
+ttnn::DeviceComputeKernelConfig compute_of(const ttnn::Tensor& x, const Compute& compute);
+
+}  // namespace tt_sys
