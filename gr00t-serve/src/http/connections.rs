@@ -19,13 +19,23 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Wait after a failed accept, such as one for want of file descriptors.
 const ACCEPT_RETRY: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Serves connections until the service stops. Those open then finish the request that they are at.
+/// Serves connections until the service stops. Those open then finish the request that they are at: it returns when the last
+/// answer is written, or its client has been given the time of a body to take it.
 pub async fn accept(app: App, listener: TcpListener) {
     let slots = Arc::new(Semaphore::new(app.0.limits.connections));
+    accept_until_stopped(&app, listener, &slots).await;
+    let all = u32::try_from(app.0.limits.connections).unwrap_or(u32::MAX);
+    if tokio::time::timeout(app.0.limits.body_time, slots.acquire_many(all)).await.is_err() {
+        warn!("connections were still open after {} s", app.0.limits.body_time.as_secs());
+    }
+}
+
+/// Takes the listener, so that no new connection waits for an answer that would not come.
+async fn accept_until_stopped(app: &App, listener: TcpListener, slots: &Arc<Semaphore>) {
     loop {
         let next = async {
             // a client beyond the limit waits in the listener's backlog
-            let slot = Arc::clone(&slots).acquire_owned().await.map_err(io::Error::other)?;
+            let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
             Ok::<_, io::Error>((listener.accept().await?.0, slot))
         };
         tokio::select! {
