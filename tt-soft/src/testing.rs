@@ -1,19 +1,16 @@
 //! What the kernel tests share: engines of every level, reproducible values, comparison with f64.
 
-use crate::kernels::ROW_MAJOR;
 use crate::{Engine, Isa};
 use half::bf16;
 
-/// Runs a case with 1, 2 and 3 threads at every level this CPU has, without a bf16 dot product where it has one, with
-/// a tile of AMX's kind, and with AMX emulated where there is AVX-512 only; the results must be the same bytes for every
-/// number of threads.
+/// Runs a case with 1, 2 and 3 threads at every level this CPU has, without a bf16 dot product where it has one, and
+/// with AMX emulated where there is AVX-512 only; the results must be the same bytes for every number of threads.
 pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(
     case: impl Fn(&Engine) -> T,
 ) -> Vec<(String, T)> {
     type Change = fn(Engine) -> Engine;
     let mut levels: Vec<(String, Isa, Change)> =
         Isa::available().into_iter().map(|isa| (isa.to_string(), isa, (|e| e) as Change)).collect();
-    levels.push(("row-major A".to_owned(), Isa::Portable, |e| e.with_kernels(&ROW_MAJOR)));
     if Isa::Avx512.is_available() {
         levels.push(("avx512 in fp32".to_owned(), Isa::Avx512, Engine::with_fp32_products));
     }

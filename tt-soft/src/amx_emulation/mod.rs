@@ -8,22 +8,22 @@ mod instruction;
 mod tiles;
 
 use instruction::{Fault, Instruction};
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tiles::Tiles;
 
 thread_local! {
     static TILES: UnsafeCell<Tiles> = const { UnsafeCell::new(Tiles::new()) };
+    static COUNTS: Cell<Counts> = const { Cell::new(Counts::NONE) };
 }
 
 /// What SIGILL did before; set once the handler is there.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static ENABLED: AtomicBool = AtomicBool::new(false);
-static COUNTS: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
 
-/// Emulated instructions since the process began, of all threads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Instructions that were emulated on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// `ldtilecfg`.
     pub configurations: u64,
@@ -40,25 +40,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The counts now.
-    #[must_use]
-    pub fn now() -> Self {
-        let [configurations, releases, zeros, loads, stores, products] =
-            COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed));
-        Self { configurations, releases, zeros, loads, stores, products }
-    }
+    const NONE: Self = Self { configurations: 0, releases: 0, zeros: 0, loads: 0, stores: 0, products: 0 };
 
-    /// What was counted since `earlier`.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            configurations: self.configurations - earlier.configurations,
-            releases: self.releases - earlier.releases,
-            zeros: self.zeros - earlier.zeros,
-            loads: self.loads - earlier.loads,
-            stores: self.stores - earlier.stores,
-            products: self.products - earlier.products,
-        }
+    /// What `work` makes the calling thread do.
+    pub fn of(work: impl FnOnce()) -> Self {
+        let before = COUNTS.replace(Self::NONE);
+        work();
+        COUNTS.replace(before)
     }
 }
 
@@ -142,15 +130,18 @@ const ORDER: [usize; 16] = [
 ];
 
 fn count(instruction: Instruction) {
-    let kind = match instruction {
-        Instruction::LoadConfig(_) => 0,
-        Instruction::Release => 1,
-        Instruction::Zero { .. } => 2,
-        Instruction::Load { .. } => 3,
-        Instruction::Store { .. } => 4,
-        Instruction::Dot { .. } => 5,
-    };
-    COUNTS[kind].fetch_add(1, Ordering::Relaxed);
+    COUNTS.with(|counts| {
+        let mut now = counts.get();
+        *match instruction {
+            Instruction::LoadConfig(_) => &mut now.configurations,
+            Instruction::Release => &mut now.releases,
+            Instruction::Zero { .. } => &mut now.zeros,
+            Instruction::Load { .. } => &mut now.loads,
+            Instruction::Store { .. } => &mut now.stores,
+            Instruction::Dot { .. } => &mut now.products,
+        } += 1;
+        counts.set(now);
+    });
 }
 
 /// Ends the process: a kernel did what a CPU with AMX would trap. Takes no lock, and goes past the capture of test output.

@@ -12,7 +12,7 @@ const ROWS: usize = 6;
 const WIDTH: usize = 8;
 const COLUMNS: usize = 2 * WIDTH;
 
-pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, row_major_a: false, run };
+pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, run };
 
 /// # Safety
 /// As [`TileKernel::run`].

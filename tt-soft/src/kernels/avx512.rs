@@ -17,8 +17,8 @@ use std::arch::x86_64::{
 const ROWS: usize = 12;
 const WIDTH: usize = 16;
 
-pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, row_major_a: false, run };
-pub(super) const TILE_BF16: TileKernel = TileKernel { max_rows: ROWS, row_major_a: false, run: run_bf16 };
+pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, run };
+pub(super) const TILE_BF16: TileKernel = TileKernel { max_rows: ROWS, run: run_bf16 };
 
 /// Has the CPU `vdpbf16ps` at the rate of an FMA? A matter of the maker, so that a machine always gives the same bytes.
 pub(super) fn bf16_dot_is_fast() -> bool {

@@ -1,7 +1,7 @@
 //! The table of inner loops, one instance per instruction set level.
 //!
 //! What is computed stands in `math`, `lanes` and `expand` (plain Rust, compiled once per level with that level's
-//! features) and in `portable`, `avx2`, `avx512` (the matmul tile, by hand). Callers pick a table once, by [`Isa`].
+//! features) and in `portable`, `avx2`, `avx512` (the matmul tile, by hand); `amx` has blocks of its own. Callers pick a table once, by [`Isa`].
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod amx;
@@ -16,8 +16,6 @@ pub(crate) mod lanes;
 pub(crate) mod math;
 mod portable;
 pub(crate) mod quantize;
-#[cfg(test)]
-mod tile_model;
 
 use crate::activation::Activation;
 use crate::eltwise::{Binary, Unary};
@@ -26,9 +24,6 @@ use half::bf16;
 
 /// Columns of a matmul panel: two AVX-512 registers, one row of a 32x32 tile.
 pub(crate) const PANEL: usize = 32;
-
-/// Words of K that a kernel with a row-major A takes at a time.
-pub(crate) const WORD_STEP: usize = 16;
 
 /// A block of a matmul: `c[r][n] (+)= sum over w of a[w * lda + r] * b[w * PANEL + n]`, n < PANEL.
 ///
@@ -54,8 +49,6 @@ pub(crate) struct Tile {
 #[derive(Clone, Copy)]
 pub(crate) struct TileKernel {
     pub max_rows: usize,
-    /// A is `a[r * lda + w]` rather than `a[w * lda + r]`, `words` a multiple of [`WORD_STEP`] and `ldc` PANEL.
-    pub row_major_a: bool,
     /// # Safety
     /// `1 <= rows <= max_rows`; `a`, `b` and `c` reach every element that the formula of [`Tile`] names, `c` exclusively;
     /// the CPU has the level of the table that the kernel came from.
@@ -235,13 +228,8 @@ static AVX512_BF16: Kernels =
     table!(avx512_lanes, Isa::Avx512, avx512::TILE, Some(avx512::TILE_BF16), avx512_expand::EXPAND);
 
 #[cfg(target_arch = "x86_64")]
-static AMX: Kernels = table!(avx512_lanes, Isa::Amx, avx512::TILE, Some(amx::TILE), avx512_expand::EXPAND);
+static AMX: Kernels = table!(avx512_lanes, Isa::Amx, avx512::TILE, None, avx512_expand::EXPAND);
 
 /// The table of AMX, for tests that emulate it.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) static AMX_EMULATED: &Kernels = &AMX;
-
-/// The portable level with a kernel that wants A row-major, as AMX does.
-#[cfg(test)]
-pub(crate) static ROW_MAJOR: Kernels =
-    table!(portable_lanes, Isa::Portable, portable::TILE, Some(tile_model::TILE), portable_expand::EXPAND);

@@ -5,7 +5,7 @@ use super::{PANEL, Tile, TileKernel};
 const ROWS: usize = 4;
 const COLUMNS: usize = 8;
 
-pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, row_major_a: false, run };
+pub(super) const TILE: TileKernel = TileKernel { max_rows: ROWS, run };
 
 /// # Safety
 /// As [`TileKernel::run`].

@@ -14,10 +14,9 @@ use super::epilogue::RawEpilogue;
 use crate::engine::{Engine, Session, SharedPtr, share};
 use crate::error::Result;
 use crate::kernels::math::bf16_bits;
-use crate::kernels::{Kernels, PANEL, Tile, TileKernel, WORD_STEP};
+use crate::kernels::{Kernels, PANEL, Tile, TileKernel};
 use crate::pack::{PackedWeight, WeightFormat};
 use crate::view::{RawView, RawViewMut};
-use half::bf16;
 use std::ops::Range;
 
 /// Most rows at a time: bounds the scratch that x takes.
@@ -27,7 +26,7 @@ pub(super) const RUN: usize = 256;
 /// Elements of a row of x that are converted at a time.
 const PIECE: usize = 128;
 /// Largest `max_rows` of a tile kernel.
-const BLOCK_ROWS: usize = 32;
+const BLOCK_ROWS: usize = 12;
 
 /// x and the weight, and how they are multiplied.
 struct Product<'a> {
@@ -39,9 +38,7 @@ struct Product<'a> {
     weight: &'a PackedWeight,
     /// Words of K.
     words: usize,
-    /// Words from one row of `packed_x` to the next, on average over a block.
-    pitch: usize,
-    /// Blocks of rows, [block][word][row], or [row][word] for a tile that wants A row-major.
+    /// Blocks of rows, [block][word][row].
     packed_x: SharedPtr<u32>,
 }
 
@@ -58,17 +55,11 @@ pub(super) fn run(
         Some(tile) if weight.format() != WeightFormat::F32 => (tile, true),
         _ => (kernels.tile_f32, false),
     };
-    let words = match (tile.row_major_a, paired) {
-        (true, _) => weight.k().div_ceil(2).next_multiple_of(WORD_STEP),
-        (false, true) => weight.k().div_ceil(2),
-        (false, false) => weight.k(),
-    };
-    // An odd number of cache lines, so that the rows of a tile do not meet in one set of L1.
-    let pitch = if tile.row_major_a { ((words / WORD_STEP) | 1) * WORD_STEP } else { words };
+    let words = if paired { weight.k().div_ceil(2) } else { weight.k() };
     let rows = x.geometry.rows();
     let mut session = engine.session();
-    let packed_x = session.shared(rows.min(MAX_ROWS) * pitch);
-    let product = Product { kernels, tile, paired, x: *x, weight, words, pitch, packed_x };
+    let packed_x = session.shared(rows.min(MAX_ROWS) * words);
+    let product = Product { kernels, tile, paired, x: *x, weight, words, packed_x };
     for start in (0..rows).step_by(MAX_ROWS) {
         product.run_rows(&mut session, start..rows.min(start + MAX_ROWS), epilogue, &out)?;
     }
@@ -118,13 +109,10 @@ impl Product<'_> {
         // SAFETY: blocks of one chunk of rows lie one after the other in the scratch; each has one writer.
         let block = unsafe {
             std::slice::from_raw_parts_mut(
-                self.packed_x.get().add(rows.start * self.pitch),
-                height * self.pitch,
+                self.packed_x.get().add(rows.start * self.words),
+                height * self.words,
             )
         };
-        if self.tile.row_major_a {
-            return self.pack_rows(first + rows.start, block);
-        }
         let mut buf = [0f32; BLOCK_ROWS * PIECE];
         for k0 in (0..k).step_by(PIECE) {
             let len = PIECE.min(k - k0);
@@ -147,23 +135,6 @@ impl Product<'_> {
                         *word = if round { u32::from(bf16_bits(row[w])) << 16 } else { row[w].to_bits() };
                     }
                 }
-            }
-        }
-    }
-
-    /// Converts rows from `first` on to rows of pairs of bf16, zero beyond K.
-    fn pack_rows(&self, first: usize, block: &mut [u32]) {
-        let k = self.x.geometry.shape[3];
-        let mut buf = [0f32; PIECE];
-        for (row, words) in block.chunks_exact_mut(self.pitch).enumerate() {
-            let values: &mut [bf16] = bytemuck::cast_slice_mut(words);
-            let (values, padding) = values.split_at_mut(k);
-            padding.fill(bf16::ZERO);
-            for (piece, values) in values.chunks_mut(PIECE).enumerate() {
-                let buf = &mut buf[..values.len()];
-                // SAFETY: row and columns are inside x.
-                unsafe { self.x.load(self.kernels, first + row, piece * PIECE, buf) };
-                (self.kernels.narrow)(buf, values);
             }
         }
     }
@@ -192,16 +163,14 @@ impl Product<'_> {
                 let rows = share(count, block, blocks);
                 end = rows.end;
                 let c = sums[(rows.start - first_row) * PANEL..(rows.end - first_row) * PANEL].as_mut_ptr();
-                let (step, lda) =
-                    if self.tile.row_major_a { (1, self.pitch) } else { (rows.len(), rows.len()) };
-                // SAFETY: the block of x starts at `rows.start * pitch` and has `rows.len()` words per word of K;
+                // SAFETY: the block of x starts at `rows.start * words` and has `rows.len()` words per word of K;
                 // b has PANEL words per word of K; c has `rows.len()` rows of PANEL floats of this member's scratch.
                 unsafe {
                     (self.tile.run)(Tile {
                         rows: rows.len(),
                         words,
-                        a: self.packed_x.get().add(rows.start * self.pitch + w0 * step),
-                        lda,
+                        a: self.packed_x.get().add(rows.start * self.words + w0 * rows.len()),
+                        lda: rows.len(),
                         b,
                         c,
                         ldc: PANEL,
@@ -216,7 +185,7 @@ impl Product<'_> {
 
 /// How many parts the row blocks are cut into, so that the largest part of the grid is smallest; a cut of the rows makes
 /// every part expand the same weights, so it must win by something.
-fn grid(blocks: usize, panels: usize, members: usize) -> usize {
+pub(super) fn grid(blocks: usize, panels: usize, members: usize) -> usize {
     const CUT_PENALTY: f64 = 0.05;
     let cost = |down: usize| {
         let largest = blocks.div_ceil(down) * panels.div_ceil((members / down).max(1));

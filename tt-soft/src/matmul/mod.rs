@@ -3,6 +3,8 @@
 //! Accumulation is fp32. An output element is the sum of partial sums over runs of K, each in ascending k: the same for
 //! every thread count and number of rows.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod batched;
 mod driver;
 mod epilogue;
@@ -45,6 +47,10 @@ pub fn linear(
     epilogue.check(OP, wanted)?;
     if out.is_empty() {
         return Ok(());
+    }
+    #[cfg(target_arch = "x86_64")]
+    if engine.kernels().isa == crate::Isa::Amx && weight.format() != crate::pack::WeightFormat::F32 {
+        return amx::run(engine, &x.raw(), weight, &epilogue.raw(), out.raw());
     }
     driver::run(engine, &x.raw(), weight, &epilogue.raw(), out.raw())
 }

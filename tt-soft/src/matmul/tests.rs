@@ -26,7 +26,9 @@ fn rounded(x: &[f32]) -> Vec<f32> {
 
 #[test]
 fn linear_is_near_f64_at_odd_sizes_in_every_format() {
-    for (m, k, n) in [(1, 1, 1), (5, 7, 33), (13, 588, 70), (49, 33, 31), (25, 4304, 45), (97, 513, 64)] {
+    for (m, k, n) in
+        [(1, 1, 1), (5, 7, 33), (13, 588, 70), (49, 33, 31), (25, 4304, 45), (97, 513, 64), (100, 1600, 140)]
+    {
         let (x, w) = (values(m * k, 1), values(n * k, 2));
         for format in WeightFormat::ALL {
             let results = at_every_level(|engine| {
@@ -201,5 +203,70 @@ fn many_rows_are_done_in_parts() {
         out
     }) {
         assert!(relative_error(out, &product(&x, &w, m, k, n)) < 1e-6, "{isa}");
+    }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod amx {
+    //! What a product costs at the AMX level, counted on emulated tiles.
+
+    use super::*;
+    use crate::amx_emulation::Counts;
+    use crate::testing::needs_amx_emulation;
+
+    /// Instructions of `x [m, k] w [k, n]` on one thread.
+    fn counts([m, k, n]: [usize; 3], format: WeightFormat) -> Counts {
+        let engine = Engine::new(crate::Isa::Avx512, 1).unwrap().with_kernels(crate::kernels::AMX_EMULATED);
+        let w = vec![0.5f32; k * n];
+        let source = View::contiguous(&w, [1, 1, n, k]).unwrap();
+        let weight = PackedWeight::pack(&engine, &[source], WeightOrder::OutIn, format).unwrap();
+        let x = to_bf16(&vec![0.25; m * k]);
+        let x = View::contiguous(&x, [1, 1, m, k]).unwrap();
+        let mut out = vec![bf16::ZERO; m * n];
+        let mut view = ViewMut::contiguous(&mut out, [1, 1, m, n]).unwrap();
+        Counts::of(|| linear(&engine, &x, &weight, &Epilogue::default(), &mut view).unwrap())
+    }
+
+    #[test]
+    fn a_product_configures_once_and_multiplies_no_more_tiles_than_it_has() {
+        if !needs_amx_emulation() {
+            println!("skipped: this CPU has AMX, or no AVX-512");
+            return;
+        }
+        for format in [WeightFormat::Bf16, WeightFormat::Bfp8B, WeightFormat::Bfp4B] {
+            for [m, k, n] in [[49, 1536, 96], [1, 100, 32], [33, 2100, 70], [296, 160, 64]] {
+                let counts = counts([m, k, n], format);
+                let (tiles, steps, panels) = (m.div_ceil(16), k.div_ceil(32), n.div_ceil(32));
+                assert_eq!(counts.products, (2 * tiles * steps * panels) as u64, "[{m}, {k}, {n}]");
+                assert_eq!((counts.configurations, counts.releases), (1, 1));
+                // Two tiles of rows share B; an odd one has its own.
+                let operands = (tiles + 2 * tiles.div_ceil(2)) * steps * panels;
+                let sums = counts.loads - operands as u64;
+                assert!(sums < counts.products / 4, "[{m}, {k}, {n}]: {sums} loads of sums");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "reason: prints counts, for docs/performance.md; half a minute"]
+    fn counts_of_the_models_shapes() {
+        if !needs_amx_emulation() {
+            println!("skipped: this CPU has AMX, or no AVX-512");
+            return;
+        }
+        for shape in [
+            [256, 1152, 1152],
+            [256, 4304, 1152],
+            [296, 2048, 2048],
+            [296, 2048, 6144],
+            [296, 6144, 2048],
+            [49, 1536, 1536],
+            [49, 1536, 6144],
+            [49, 6144, 1536],
+        ] {
+            for format in [WeightFormat::Bf16, WeightFormat::Bfp8B] {
+                println!("{shape:?} {:10} {:?}", format.name(), counts(shape, format));
+            }
+        }
     }
 }

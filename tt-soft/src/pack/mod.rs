@@ -55,6 +55,11 @@ impl WeightFormat {
         }
     }
 
+    /// Bytes of a panel's row of pairs.
+    pub(crate) fn row_bytes(self) -> usize {
+        PANEL * self.pair_bytes()
+    }
+
     /// Bytes of a pair of weights.
     fn pair_bytes(self) -> usize {
         match self {
@@ -257,6 +262,15 @@ impl PackedWeight {
             WeightFormat::Bfp4B => (expand.bfp4_to_bf16)(&self.data.as_bytes()[pairs], exponents, words),
         }
         words.as_ptr()
+    }
+
+    /// Rows of pairs of a panel and their exponents as they are kept, for kernels that expand by themselves.
+    pub(crate) fn packed_rows(&self, panel: usize, rows: std::ops::Range<usize>) -> (&[u8], &[u8]) {
+        let bytes = self.format.row_bytes();
+        let start = self.k_padded() / 2 * panel;
+        let data = &self.data.as_bytes()[(start + rows.start) * bytes..(start + rows.end) * bytes];
+        let exponents = self.exponents_of(panel).get(2 * rows.start..2 * rows.end).unwrap_or(&[]);
+        (data, bytemuck::cast_slice(exponents))
     }
 
     /// The weight as bytes, for a cache on disk: magic and version, format, K, N (u64 little-endian), data, exponents.
