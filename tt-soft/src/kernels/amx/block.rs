@@ -3,6 +3,10 @@
 //! A is row-major: 16 words of a row are a row of an A tile. 16 words of K of a panel are two B tiles side by side. The
 //! sums come from memory and go back to it within one `asm!` block.
 //!
+//! Both products of attention have this form, with the scores transposed so that nothing is between them but the exponential:
+//! keys are rows of A and 32 queries a panel for the scores, [key][query]; probabilities as pairs of keys, [pair][query],
+//! are the next panel, and columns of V the rows of A for the result, [column][query].
+//!
 //! Binds: loading tiles; a step of 16 words has 4 loads and 4 products. Choices that were measured on another program of
 //! this shape (Granite Rapids class): A streams past L1 (`tileloaddt1`: 17 instead of 22 cycles a product) while B stays
 //! there; a `tilestored` at least every 8 steps, because one that comes later than about half a microsecond after the

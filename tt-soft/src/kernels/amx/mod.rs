@@ -122,7 +122,7 @@ impl Configured {
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const config,
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack, readonly));
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
         }
         Self { rows, thread: PhantomData }
     }
@@ -139,7 +139,7 @@ impl Drop for Configured {
         unsafe {
             asm!("tilerelease",
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack, nomem));
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
         }
     }
 }

@@ -199,3 +199,61 @@ fn instructions_are_as_few_as_they_can_be() {
         assert_eq!(Counts::of(|| case.check(Beside::Nothing)), want);
     }
 }
+
+/// Rows of bf16 as words, and the values that they then have.
+fn rows_of_pairs(rows: usize, width: usize, value: impl Fn(usize, usize) -> f32) -> Vec<u32> {
+    let values: Vec<bf16> = (0..rows * width).map(|i| bf16::from_f32(value(i / width, i % width))).collect();
+    bytemuck::cast_slice(&values).to_vec()
+}
+
+/// A panel [pair of rows][PANEL] of a matrix of `rows` rows.
+fn panel_of_pairs(rows: usize, value: impl Fn(usize, usize) -> f32) -> Vec<u32> {
+    let bits = |row, n| u32::from(bf16::from_f32(value(row, n)).to_bits());
+    (0..rows / 2 * PANEL)
+        .map(|i| (i / PANEL * 2, i % PANEL))
+        .map(|(row, n)| bits(row, n) | bits(row + 1, n) << 16)
+        .collect()
+}
+
+#[test]
+fn the_two_products_of_attention_fit() {
+    const KEYS: usize = 32;
+    const WIDTH: usize = 64;
+    if !can_run() {
+        return;
+    }
+    let [q, k, v] = [7, 8, 9]
+        .map(|seed| to_bf16(&values(KEYS * WIDTH, seed)).into_iter().map(bf16::to_f32).collect::<Vec<_>>());
+    let at = |matrix: &[f32], row: usize, column: usize| matrix[row * WIDTH + column];
+    // SAFETY: AMX runs here, emulated or not; A has two tiles of 16 rows, B `steps` steps, and so has C two tiles.
+    let product = |a: &[u32], b: &[u32], steps: usize| unsafe {
+        let mut c = vec![0f32; 2 * TILE_FLOATS];
+        let (a, b, lda) = (a.as_ptr(), b.as_ptr(), steps * STEP_WORDS);
+        let block = Block { a, lda, two: true, b, steps, c: c.as_mut_ptr(), accumulate: false };
+        multiply(&Configured::new(SIDE), &block, Beside::Nothing);
+        c
+    };
+
+    let keys = rows_of_pairs(KEYS, WIDTH, |key, e| at(&k, key, e));
+    let queries = panel_of_pairs(WIDTH, |e, query| at(&q, query, e));
+    let scores = product(&keys, &queries, WIDTH / 32);
+    let weights: Vec<f32> = scores.iter().map(|score| bf16::from_f32((0.1 * score).exp()).to_f32()).collect();
+    let panel = panel_of_pairs(KEYS, |key, query| weights[key * PANEL + query]);
+    // 32 of V's columns.
+    let columns = rows_of_pairs(KEYS, KEYS, |column, key| at(&v, key, column));
+    let sums = product(&columns, &panel, 1);
+
+    for query in 0..PANEL {
+        for key in 0..KEYS {
+            let want: f64 = (0..WIDTH).map(|e| f64::from(at(&q, query, e)) * f64::from(at(&k, key, e))).sum();
+            assert!((f64::from(scores[key * PANEL + query]) - want).abs() < 1e-5, "key {key}, query {query}");
+        }
+        for column in 0..KEYS {
+            let want: f64 = (0..KEYS)
+                .map(|key| f64::from(weights[key * PANEL + query]) * f64::from(at(&v, key, column)))
+                .sum();
+            let got = f64::from(sums[column * PANEL + query]);
+            assert!((got - want).abs() < 1e-4, "column {column}, query {query}: {got}, {want}");
+        }
+    }
+}
