@@ -8,6 +8,7 @@ mod ci;
 mod demo;
 mod device;
 mod diff;
+mod eval;
 mod full_size;
 mod inspect;
 mod interrupt;
@@ -64,6 +65,8 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Hold every dtype policy against the fp32 reference: stages, joints, bytes and time
     Accuracy(accuracy::AccuracyArgs),
+    /// Evaluate open-loop on the recorded actions of a LeRobot dataset, as NVIDIA's eval_policy does
+    Eval(eval::EvalArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {
