@@ -6,34 +6,83 @@ use crate::Engine;
 use crate::engine::share;
 use crate::error::Result;
 use crate::isa::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::amx::peak::FLOPS as FLOPS_PER_TILE_PRODUCT;
 use crate::memory::AlignedBuf;
 
 /// Independent sums: enough to hide the latency of a multiply-add.
 const CHAINS: usize = 12;
+#[cfg(not(target_arch = "x86_64"))]
+const FLOPS_PER_TILE_PRODUCT: usize = 0;
+
+/// How bf16 is multiplied on an engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// AVX2 or less.
+    Narrow,
+    /// AVX-512.
+    Wide,
+    /// `vdpbf16ps`.
+    Pairs,
+    /// AMX.
+    Tiles,
+}
+
+impl Kind {
+    fn of(engine: &Engine) -> Self {
+        // the table, not the level: an engine may be told not to multiply bf16
+        let kernels = engine.kernels();
+        match kernels.isa {
+            Isa::Amx => Self::Tiles,
+            Isa::Avx512 if kernels.tile_bf16.is_some() => Self::Pairs,
+            Isa::Avx512 => Self::Wide,
+            _ => Self::Narrow,
+        }
+    }
+}
 
 /// Floating-point operations that one step of [`multiply_add`] does on each thread.
 #[must_use]
 pub fn flops_per_step(engine: &Engine) -> usize {
-    let lanes = if engine.isa() >= Isa::Avx512 { 16 } else { 8 };
-    let products = if has_bf16_dot(engine) { 2 } else { 1 };
-    CHAINS * lanes * products * 2
+    match Kind::of(engine) {
+        Kind::Narrow => CHAINS * 8 * 2,
+        Kind::Wide => CHAINS * 16 * 2,
+        Kind::Pairs => CHAINS * 32 * 2,
+        Kind::Tiles => FLOPS_PER_TILE_PRODUCT,
+    }
 }
 
-/// Does `linear` multiply pairs of bf16 with the AVX-512 instruction for it on this engine?
+/// The instruction that [`multiply_add`] measures on this engine: `fma`, `vdpbf16ps` or `tdpbf16ps`.
+#[must_use]
+pub fn multiply_add_name(engine: &Engine) -> &'static str {
+    match Kind::of(engine) {
+        Kind::Narrow | Kind::Wide => "fma",
+        Kind::Pairs => "vdpbf16ps",
+        Kind::Tiles => "tdpbf16ps",
+    }
+}
+
+/// Does `linear` multiply pairs of bf16 with the AVX-512 instruction for it on this engine? Not where it has AMX tiles.
 #[must_use]
 pub fn has_bf16_dot(engine: &Engine) -> bool {
-    engine.isa() == Isa::Avx512 && engine.kernels().tile_bf16.is_some()
+    Kind::of(engine) == Kind::Pairs
 }
 
-/// `steps` rounds of the widest multiply-add that `linear` uses, on registers, on every thread. AMX tiles are not
-/// measured: there the figure is AVX-512's. The portable level is measured by AVX2 where the CPU has it.
+/// Does this engine multiply pairs of bf16 with AMX tiles?
+#[must_use]
+pub fn has_bf16_tiles(engine: &Engine) -> bool {
+    Kind::of(engine) == Kind::Tiles
+}
+
+/// `steps` rounds of the widest multiply-add that `linear` uses for weights that are not float32, on registers, on every
+/// thread. The portable level is measured by AVX2 where the CPU has it.
 ///
 /// # Errors
 /// If a thread panics.
 pub fn multiply_add(engine: &Engine, steps: usize) -> Result<()> {
-    let dot = has_bf16_dot(engine);
+    let kind = Kind::of(engine);
     engine.team().run(&|_, _| {
-        black_box(run(engine.isa(), dot, steps));
+        black_box(run(kind, steps));
     })
 }
 
@@ -60,7 +109,8 @@ pub fn read(engine: &Engine, memory: &AlignedBuf) -> Result<u64> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn run(isa: Isa, dot: bool, steps: usize) -> f32 {
+fn run(kind: Kind, steps: usize) -> f32 {
+    use crate::kernels::amx::{Configured, SIDE, peak};
     use std::arch::x86_64::{
         _mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps, _mm512_castps_si512, _mm512_cvtss_f32,
         _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_set1_ps,
@@ -105,25 +155,27 @@ fn run(isa: Isa, dot: bool, steps: usize) -> f32 {
         sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
     }
     // SAFETY: the engine has checked that the CPU has the level, the table that it has the dot product; AVX2 is
-    // checked here.
+    // checked here. Nothing else configures tiles while they are here.
     unsafe {
-        match isa {
-            Isa::Avx512 if dot => pairs(steps),
-            Isa::Avx512 | Isa::Amx => wide(steps),
-            _ if Isa::Avx2.is_available() => narrow(steps),
-            _ => 0.0,
+        match kind {
+            Kind::Tiles => peak::products(&Configured::new(SIDE), steps),
+            Kind::Pairs => pairs(steps),
+            Kind::Wide => wide(steps),
+            Kind::Narrow if Isa::Avx2.is_available() => narrow(steps),
+            Kind::Narrow => 0.0,
         }
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn run(_: Isa, _: bool, _: usize) -> f32 {
+fn run(_: Kind, _: usize) -> f32 {
     0.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at_every_level;
 
     #[test]
     fn all_of_the_memory_is_read() {
@@ -145,10 +197,28 @@ mod tests {
 
     #[test]
     fn every_level_has_a_multiply_add() {
-        for isa in Isa::available() {
-            let engine = Engine::new(isa, 1).unwrap();
-            multiply_add(&engine, 3).unwrap();
-            assert!(flops_per_step(&engine) > 0);
+        at_every_level(|engine| {
+            multiply_add(engine, 3).unwrap();
+            assert!(flops_per_step(engine) > 0);
+            assert!(!(has_bf16_dot(engine) && has_bf16_tiles(engine)));
+        });
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[test]
+    fn a_step_with_amx_is_one_product_of_tiles() {
+        use crate::amx_emulation::Counts;
+        if !crate::testing::needs_amx_emulation() {
+            println!("skipped: this CPU has AMX, or no AVX-512");
+            return;
+        }
+        let engine = Engine::new(Isa::Avx512, 1).unwrap().with_kernels(crate::kernels::AMX_EMULATED);
+        assert_eq!(multiply_add_name(&engine), "tdpbf16ps");
+        assert_eq!(flops_per_step(&engine), 2 * 16 * 16 * 32);
+        for steps in [0, 3, 4, 9] {
+            let done = Counts::of(|| multiply_add(&engine, steps).unwrap());
+            assert_eq!((done.products, done.loads), (steps as u64, 2));
+            assert_eq!(run(Kind::of(&engine), steps), 8.0 * steps as f32);
         }
     }
 }

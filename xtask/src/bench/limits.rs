@@ -33,7 +33,7 @@ impl Limits {
         counts.dedup();
         for threads in counts {
             let engine = Engine::new(device.isa(), threads)?;
-            let kind = if limits::has_bf16_dot(&engine) { "vdpbf16ps" } else { "fma" };
+            let kind = limits::multiply_add_name(&engine);
             let times = Times::of(RUNS, || limits::multiply_add(&engine, STEPS))?;
             let flops = (STEPS * limits::flops_per_step(&engine) * threads) as f64;
             measured.flops_per_ms = flops / times.busy(threads);

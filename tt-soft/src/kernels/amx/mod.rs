@@ -5,6 +5,7 @@
 //! hold does not outlive an `asm!` block.
 
 mod block;
+pub(crate) mod peak;
 
 pub(crate) use block::{Beside, Block, SIDE, STEP_WORDS, TILE_FLOATS, multiply};
 
