@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use tracing::{Instrument, info, info_span};
 
 use super::App;
@@ -103,12 +104,15 @@ pub(super) async fn method_not_allowed() -> Response {
 /// The answer to give.
 pub(super) async fn body(app: &App, body: Body) -> Result<Bytes, Response> {
     let limits = &app.0.limits;
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if declared > limits.body {
+        return Err(unread(app, StatusCode::PAYLOAD_TOO_LARGE, "too_large", too_large(limits.body)));
+    }
     let collected = tokio::time::timeout(limits.body_time, Limited::new(body, limits.body).collect()).await;
     let (status, kind, what) = match collected {
         Ok(Ok(collected)) => return Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let what = format!("the body has more than {} bytes", limits.body);
-            (StatusCode::PAYLOAD_TOO_LARGE, "too_large", what)
+            (StatusCode::PAYLOAD_TOO_LARGE, "too_large", too_large(limits.body))
         }
         Ok(Err(error)) => (StatusCode::BAD_REQUEST, "broken_body", format!("the body broke off: {error}")),
         Err(_) => {
@@ -116,9 +120,17 @@ pub(super) async fn body(app: &App, body: Body) -> Result<Bytes, Response> {
             (StatusCode::REQUEST_TIMEOUT, "slow_body", what)
         }
     };
+    Err(unread(app, status, kind, what))
+}
+
+fn too_large(most: usize) -> String {
+    format!("the body has more than {most} bytes")
+}
+
+/// The answer to a body whose rest is not read.
+fn unread(app: &App, status: StatusCode, kind: &'static str, what: String) -> Response {
     app.service().metrics().error(kind);
     let mut response = detail(status, what);
-    // what is left of the body is not read
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    Err(response)
+    response
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -80,6 +81,12 @@ impl Server {
 
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Lets the rest of the log go, so that it never fills its pipe.
+    pub(crate) fn drain(&self) {
+        let mut log = std::fs::File::from(self.reader.get_ref().as_fd().try_clone_to_owned().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
     }
 
     /// The rest of the log, and how the process ended.
