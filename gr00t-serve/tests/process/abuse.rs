@@ -20,6 +20,9 @@ const KEPT_KIB: u64 = 64 << 10;
 const CONNECTIONS: usize = 24;
 const JOINTS: [(&str, usize); 4] = [("left_arm", 7), ("right_arm", 7), ("left_hand", 6), ("right_hand", 6)];
 
+/// Its name, and what it does.
+type Attack<'a> = (&'a str, &'a dyn Fn(&Target));
+
 /// A server with all its ports.
 struct Target {
     server: Server,
@@ -237,7 +240,7 @@ fn deep_nesting(target: &Target) {
     assert_eq!(target.post("/predict", json.as_bytes(), None), 422);
     let json = format!("{{\"observation\":{}{}}}", "{\"a\":".repeat(50_000), "}".repeat(50_000));
     assert_eq!(target.post("/act", json.as_bytes(), None), 422);
-    error(&Peer::new(target.zmq).ask_bytes(&[&[0x91; 100_000][..], &[0xc0]].concat()));
+    error(&Peer::new(target.zmq).ask_bytes(&vec![0x91; 100_000]));
 }
 
 /// Clients that leave when their request is on its way.
@@ -319,7 +322,7 @@ fn after_abuse_the_next_good_request_succeeds_and_memory_is_back() {
         target.is_well();
     }
     let before = target.resident_kib();
-    let attacks: [(&str, &dyn Fn(&Target)); 8] = [
+    let attacks: [Attack<'_>; 8] = [
         ("halves", &halves),
         ("slow bytes", &slow_bytes),
         ("declared lengths", &declared_lengths),

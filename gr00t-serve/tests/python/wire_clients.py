@@ -12,12 +12,12 @@ import argparse
 import asyncio
 import io
 import json
-import urllib.error
 import urllib.request
 
 import json_numpy
 import msgpack
 import numpy as np
+import requests
 import websockets
 import zmq
 
@@ -172,11 +172,14 @@ def healthz(port):
 
 
 def check_http(url, instruction, seed):
+    # what the stock client does first: `json` itself writes and reads arrays from here on
+    json_numpy.patch()
+
     def act(payload):
-        body = json_numpy.dumps(payload).encode()
-        request = urllib.request.Request(f"{url}/act", body, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-            return json_numpy.loads(answer.read().decode())
+        answer = requests.post(f"{url}/act", json=payload, timeout=TIMEOUT_S)
+        if answer.status_code != 200:
+            raise requests.HTTPError(answer.text)
+        return answer.json()
 
     actions = act({"observation": observation(instruction, seed)})
     encoded = act({"encoded": json_numpy.dumps({"observation": observation(instruction, seed)})})
@@ -184,8 +187,13 @@ def check_http(url, instruction, seed):
     try:
         act({"observation": {}})
         raise AssertionError("an empty observation was taken")
-    except urllib.error.HTTPError as error:
-        assert error.code >= 400
+    except requests.HTTPError as error:
+        assert "missing" in str(error), error
+    batch = {key: np.stack([value, value]) for key, value in observation(instruction, seed).items() if key[0] in "vs"}
+    batch["annotation.human.action.task_description"] = [instruction] * 2
+    batch[SEED_KEY] = seed
+    for key, value in act({"observation": batch}).items():
+        assert value.shape == (2, *actions[key].shape) and value[1].tobytes() == actions[key].tobytes(), key
     return actions
 
 

@@ -34,11 +34,14 @@ fn stock_python_clients_get_the_actions_of_the_rust_api() {
         .arg(crate_dir.join("tests/python/wire_clients.py"))
         .args(["--zmq-port", &rig.zmq.port().to_string()])
         .args(["--websocket-port", &rig.websocket.port().to_string()])
+        .args(["--http-url", &format!("http://{}", rig.http)])
         .args(["--case", &case.to_string()])
         .output()
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     print!("{stdout}");
     assert!(output.status.success(), "{stderr}");
-    assert!(stdout.contains("zmq ok") && stdout.contains("websocket ok"), "{stdout}");
+    for protocol in ["zmq", "websocket", "http"] {
+        assert!(stdout.contains(&format!("{protocol} ok")), "{stdout}");
+    }
 }

@@ -1,4 +1,4 @@
-//! A service on the mini model with synthetic weights, and the two servers on loopback.
+//! A service on the mini model with synthetic weights, and the three servers on loopback.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -12,6 +12,7 @@ use gr00t_host::{ActionChunk, ModelInputs};
 use gr00t_model::tt_ops::Soft;
 use gr00t_model::{ModelError, NormalizedActions, Policy, PredictOptions, RunOptions};
 use gr00t_serve::codec::{Array, Elements, Value};
+use gr00t_serve::http::{App, HttpLimits, accept};
 use gr00t_serve::metrics::Metrics;
 use gr00t_serve::service::{Engine, Limits, Model, Service};
 use gr00t_serve::{websocket, zmq};
@@ -71,6 +72,7 @@ pub(crate) struct Rig {
     pub(crate) gate: Arc<Gate>,
     pub(crate) zmq: SocketAddr,
     pub(crate) websocket: SocketAddr,
+    pub(crate) http: SocketAddr,
 }
 
 impl Rig {
@@ -91,11 +93,13 @@ impl Rig {
         service.install(engine);
         service.open();
         let listen = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let (zmq_socket, websocket_socket) = (listen(), listen());
+        let (zmq_socket, websocket_socket, http_socket) = (listen(), listen(), listen());
+        let http = http_socket.local_addr().unwrap();
+        runtime.spawn(accept(App::new(service.clone(), None, HttpLimits::default()), http_socket));
         let addresses = (zmq_socket.local_addr().unwrap(), websocket_socket.local_addr().unwrap());
         runtime.spawn(zmq::serve(zmq_socket, service.clone(), zmq_options));
         runtime.spawn(websocket::serve(websocket_socket, service.clone(), websocket_options));
-        Self { runtime, service, gate: gate.unwrap(), zmq: addresses.0, websocket: addresses.1 }
+        Self { runtime, service, gate: gate.unwrap(), zmq: addresses.0, websocket: addresses.1, http }
     }
 }
 
