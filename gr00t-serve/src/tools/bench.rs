@@ -128,7 +128,7 @@ impl Samples {
                 let rank = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len());
                 sorted.get(rank - 1).map(|ms| (ms * 1e3).round() / 1e3)
             };
-            json!({ "min": at(0.0), "median": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1.0) })
+            json!({ "min": at(0.0), "median": at(0.5), "p90": at(0.9), "p95": at(0.95), "p99": at(0.99), "max": at(1.0) })
         };
         self.parts.iter().map(|(name, samples)| (name.clone(), figures(samples))).collect()
     }

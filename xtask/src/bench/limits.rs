@@ -6,6 +6,7 @@ use tt_soft::{AlignedBuf, Engine, limits};
 
 use super::measure::Times;
 use super::report::Report;
+use super::results::Work;
 
 /// Multiply-adds of each chain in one run: some tens of milliseconds, many ticks of the kernel's clock.
 const STEPS: usize = 20_000_000;
@@ -48,8 +49,8 @@ impl Limits {
         Ok(measured)
     }
 
-    /// The least time for this much arithmetic and this much memory.
-    pub(super) fn floor_ms(&self, flops: f64, bytes: f64) -> f64 {
-        (flops / self.flops_per_ms).max(bytes / self.bytes_per_ms)
+    /// This much arithmetic and this much memory, with the least time for them.
+    pub(super) fn work(&self, flops: f64, bytes: f64) -> Work {
+        Work { flops, bytes, floor_ms: (flops / self.flops_per_ms).max(bytes / self.bytes_per_ms) }
     }
 }

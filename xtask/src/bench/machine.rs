@@ -2,20 +2,20 @@
 
 use std::fs::read_to_string;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tt_ops::soft::Isa;
 
 use crate::workspace;
 
 /// The circumstances of all results.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Machine {
     cpu: String,
     cpus: usize,
     isa: String,
     threads: usize,
     commit: String,
-    profile: &'static str,
+    profile: String,
     /// Runnable tasks over the last minute, before measuring.
     load_average: String,
 }
@@ -31,7 +31,7 @@ pub(super) fn describe(isa: Isa, threads: usize) -> Machine {
         isa: isa.name().into(),
         threads,
         commit: commit().unwrap_or_else(|| "unknown".into()),
-        profile: if cfg!(debug_assertions) { "dev" } else { "release" },
+        profile: if cfg!(debug_assertions) { "dev" } else { "release" }.into(),
         load_average: load.split(' ').next().unwrap_or_default().into(),
     }
 }
@@ -40,6 +40,12 @@ impl Machine {
     /// Threads of the device.
     pub(super) fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Whether times of the two can be compared: CPU, instruction set, threads and profile.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let of = |m: &Self| (m.cpu.clone(), m.cpus, m.isa.clone(), m.threads, m.profile.clone());
+        of(self) == of(other)
     }
 
     /// One line.
@@ -79,6 +85,26 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Machine {
+        /// A machine that does not exist.
+        pub(in crate::bench) fn for_tests() -> Self {
+            Self {
+                cpu: "a CPU".into(),
+                cpus: 2,
+                isa: "avx512".into(),
+                threads: 2,
+                commit: "0123abc".into(),
+                profile: "dev".into(),
+                load_average: "0.10".into(),
+            }
+        }
+
+        /// The same with another number of threads.
+        pub(in crate::bench) fn with_threads(self, threads: usize) -> Self {
+            Self { threads, ..self }
+        }
+    }
 
     #[test]
     fn fields_are_found_by_their_whole_name() {

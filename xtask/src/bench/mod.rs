@@ -3,21 +3,29 @@
 //! Wall time is what a robot waits for. Where other work shares the CPUs, CPU time per thread says more about the code: shares
 //! of the roofline are of CPU time.
 
+mod compare;
+mod html;
 mod limits;
 mod machine;
 mod measure;
 mod model;
 mod ops;
+mod readme;
 mod report;
+mod results;
+mod server;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gr00t_host::ModelConfig;
 
 use crate::device::DeviceArgs;
+use crate::output;
+use crate::say::say;
 use limits::Limits;
 use report::Report;
+use results::Results;
 
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
@@ -30,32 +38,80 @@ pub(crate) struct BenchArgs {
     /// Predictions that are timed
     #[arg(long, value_name = "N", default_value_t = 200)]
     reps: usize,
-    /// Only results whose name contains this: limit/, op/, load/, stage/, predict/, host/ or memory/ begin the names
+    /// Only results whose name contains this: limit/, op/, load/, stage/, predict/, host/, memory/ or server/ begin the names
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
+    /// No results whose name begins with this, such as server/, which builds and starts the server
+    #[arg(long, value_name = "BEGIN")]
+    without: Option<String>,
     /// Also load through a cache of packed weights in this folder, which is filled if need be
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// Write the results to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a page with plots, index.html, to this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Fail if a result is more than --ratio times worse than in this file of results
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+    /// How many times worse than the baseline a result may be
+    #[arg(long, value_name = "RATIO", default_value_t = 1.15)]
+    ratio: f64,
+    /// Take the results of this file and measure nothing; for --report and --check
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "only", "without", "cache"])]
+    from: Option<PathBuf>,
+    /// Show two files of results side by side and measure nothing
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["from", "json", "report", "check"])]
+    compare: Option<Vec<PathBuf>>,
+    /// Write this file's figures into the README and measure nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "json", "report", "check", "compare"])]
+    readme: Option<PathBuf>,
 }
 
-/// Measures and prints.
+/// Measures and prints, or shows what was measured before.
 ///
 /// # Errors
-/// If the device cannot be opened, the model not be loaded, or the file not be written.
+/// If the device cannot be opened, the model not be loaded, a file not be read or written, or a result is worse than it may be.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    if let Some([a, b]) = args.compare.as_deref() {
+        return compare::print(&Results::read(a)?, &Results::read(b)?);
+    }
+    if let Some(path) = &args.readme {
+        return readme::write(path);
+    }
+    let baseline = args.check.as_deref().map(Results::read).transpose()?;
+    let results = match &args.from {
+        Some(path) => Results::read(path)?,
+        None => measured(args)?,
+    };
+    if let Some(folder) = &args.report {
+        say!("report: {}", html::write(&results, folder)?.display());
+    }
+    match baseline {
+        Some(baseline) => compare::check(&baseline, &results, args.ratio),
+        None => Ok(()),
+    }
+}
+
+/// Measures and prints, and writes the file asked for.
+fn measured(args: &BenchArgs) -> Result<Results> {
+    if let Some(path) = &args.json {
+        output::check(path)?;
+    }
     let config = ModelConfig::preset(&args.config)?;
     let device = args.device.open()?;
-    let mut report = Report::new(machine::describe(device.isa(), device.threads()), args.only.clone());
+    let machine = machine::describe(device.isa(), device.threads());
+    let mut report = Report::new(machine, args.only.clone(), args.without.clone());
     report.print_head();
     let limits = Limits::measure(&device, &mut report)?;
     drop(device);
     ops::run(&config, &args.device, &limits, &mut report)?;
     model::run(args, &config, &limits, &mut report)?;
+    server::run(args, &mut report)?;
     if let Some(path) = &args.json {
-        std::fs::write(path, report.to_json()?).with_context(|| path.display().to_string())?;
+        output::write(path, &report.to_json()?)?;
     }
-    Ok(())
+    Ok(report.results().clone())
 }

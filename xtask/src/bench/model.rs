@@ -13,6 +13,7 @@ use tt_ops::Soft;
 use super::limits::Limits;
 use super::measure::{Clock, Time, Times};
 use super::report::Report;
+use super::results::Work;
 use super::{BenchArgs, machine};
 use crate::workspace;
 use crate::{demo, full_size};
@@ -117,16 +118,17 @@ fn predictions(
     let noise = gr00t_host::noise::Noise::default();
     let inputs = policy.encoder().encode(observation, &noise)?.inputs;
     let (views, tokens) = (inputs.views, inputs.input_ids.len());
-    let mut floor = 0.0;
+    let mut whole_work = Work { flops: 0.0, bytes: 0.0, floor_ms: 0.0 };
     let profile = policy.model().profile(&inputs, &RunOptions::default()).map_err(|e| anyhow!("{e}"))?;
     for (stage, ops) in &profile {
-        let stage_floor: f64 = ops.iter().map(|op| limits.floor_ms(op.flops as f64, op.bytes as f64)).sum();
-        floor += stage_floor;
+        let works = ops.iter().map(|op| limits.work(op.flops as f64, op.bytes as f64));
+        let work = works.fold(Work { flops: 0.0, bytes: 0.0, floor_ms: 0.0 }, Work::and);
+        whole_work = whole_work.and(work);
         if let Some((_, times)) = stages.iter().find(|(known, _)| known == stage) {
-            report.times(format!("stage/{stage}/{case}/{views}view/s{tokens}"), times, Some(stage_floor));
+            report.times(format!("stage/{stage}/{case}/{views}view/s{tokens}"), times, Some(work));
         }
     }
-    report.times(format!("predict/{case}/{views}view/s{tokens}"), &whole, Some(floor));
+    report.times(format!("predict/{case}/{views}view/s{tokens}"), &whole, Some(whole_work));
     report.times(format!("host/encode/{case}"), &encode, None);
     report.times(format!("host/decode/{case}"), &decode, None);
     Ok(())

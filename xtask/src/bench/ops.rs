@@ -133,7 +133,7 @@ impl Ops<'_> {
             linear(&self.engine, &x, &weight, &Epilogue::default(), &mut out)
         })?;
         let bytes = weight.bytes() + 2 * m * (k + n);
-        report.times(name, &times, Some(self.limits.floor_ms(2.0 * (m * k * n) as f64, bytes as f64)));
+        report.times(name, &times, Some(self.limits.work(2.0 * (m * k * n) as f64, bytes as f64)));
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl Ops<'_> {
         })?;
         let flops = 4.0 * (heads * queries * keys * width) as f64;
         let bytes = 2 * (2 * q.len() + 2 * kv.len());
-        report.times(name, &times, Some(self.limits.floor_ms(flops, bytes as f64)));
+        report.times(name, &times, Some(self.limits.work(flops, bytes as f64)));
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Ops<'_> {
         let times = Times::of(RUNS, || {
             layer_norm(&self.engine, &view, &norm, &mut ViewMut::contiguous(&mut out, shape)?)
         })?;
-        report.times(name, &times, Some(self.limits.floor_ms(0.0, (6 * x.len()) as f64)));
+        report.times(name, &times, Some(self.limits.work(0.0, (6 * x.len()) as f64)));
         Ok(())
     }
 }

@@ -1,62 +1,50 @@
 //! Results as a table while they come, and as JSON at the end.
 
 use anyhow::Result;
-use serde::Serialize;
 
 use super::machine::Machine;
 use super::measure::{Times, quantile};
+use super::results::{Results, Row, Work};
 use crate::say::say;
 
-/// One line of the table.
-#[derive(Debug, Clone, Serialize)]
-struct Row {
-    name: String,
-    unit: &'static str,
-    median: f64,
-    p95: f64,
-    p99: f64,
-    max: f64,
-    n: usize,
-    /// Least time that the machine's limits allow, divided by `busy`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    roofline_share: Option<f64>,
-    /// The mean time that each thread was on a CPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    busy: Option<f64>,
-}
-
-/// All results.
-#[derive(Debug, Serialize)]
+/// All results so far.
+#[derive(Debug)]
 pub(super) struct Report {
-    machine: Machine,
-    results: Vec<Row>,
-    #[serde(skip)]
+    results: Results,
     only: Option<String>,
+    without: Option<String>,
 }
 
 impl Report {
-    pub(super) fn new(machine: Machine, only: Option<String>) -> Self {
-        Self { machine, results: Vec::new(), only }
+    pub(super) fn new(machine: Machine, only: Option<String>, without: Option<String>) -> Self {
+        Self { results: Results { machine, results: Vec::new() }, only, without }
     }
 
     /// Is a result of this name asked for?
     pub(super) fn wants(&self, name: &str) -> bool {
-        self.only.as_deref().is_none_or(|pattern| name.contains(pattern))
+        self.only.as_deref().is_none_or(|pattern| name.contains(pattern)) && !self.leaves_out(name)
     }
 
     /// Is a result asked for whose name begins like this?
     pub(super) fn wants_some(&self, prefix: &str) -> bool {
+        if self.leaves_out(prefix) {
+            return false;
+        }
         let Some(pattern) = self.only.as_deref() else { return true };
         let family = pattern.split_once('/').map_or(pattern, |(family, _)| family);
         !FAMILIES.contains(&family) || prefix.starts_with(family)
     }
 
+    fn leaves_out(&self, name: &str) -> bool {
+        self.without.as_deref().is_some_and(|begin| name.starts_with(begin))
+    }
+
     pub(super) fn threads(&self) -> usize {
-        self.machine.threads()
+        self.results.machine.threads()
     }
 
     pub(super) fn print_head(&self) {
-        say!("{}", self.machine.line());
+        say!("{}", self.results.machine.line());
         say!(
             "{:<52} {:>10} {:>10} {:>10} {:>10} {:>5} {:>10} {:>6}",
             "",
@@ -70,46 +58,83 @@ impl Report {
         );
     }
 
-    /// Times in milliseconds; `floor_ms` is the least that the limits allow.
-    pub(super) fn times(&mut self, name: String, times: &Times, floor_ms: Option<f64>) {
+    /// Times in milliseconds, and what had to be done in each.
+    pub(super) fn times(&mut self, name: String, times: &Times, work: Option<Work>) {
         let busy = times.busy(self.threads());
-        let share = floor_ms.map(|floor| floor / busy.max(f64::MIN_POSITIVE));
-        self.row(name, "ms", &times.wall(), share, Some(busy));
+        self.row(name, "ms", &times.wall(), work, Some(busy));
     }
 
     /// Ascending values of any unit.
-    pub(super) fn values(&mut self, name: String, unit: &'static str, values: &[f64]) {
+    pub(super) fn values(&mut self, name: String, unit: &str, values: &[f64]) {
         self.row(name, unit, values, None, None);
     }
 
-    fn row(
-        &mut self,
-        name: String,
-        unit: &'static str,
-        values: &[f64],
-        share: Option<f64>,
-        busy: Option<f64>,
-    ) {
-        if !self.wants(&name) {
+    /// Figures that were measured elsewhere, and how many values they are of.
+    pub(super) fn figures(&mut self, name: String, unit: &str, [median, p95, p99, max]: [f64; 4], n: usize) {
+        let row = Row {
+            name,
+            unit: unit.into(),
+            median,
+            p95,
+            p99,
+            max,
+            n,
+            roofline_share: None,
+            busy: None,
+            work: None,
+            samples: Vec::new(),
+        };
+        self.add(row);
+    }
+
+    fn row(&mut self, name: String, unit: &str, values: &[f64], work: Option<Work>, busy: Option<f64>) {
+        let [median, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|at| quantile(values, at));
+        let floor = work.map(|work| work.floor_ms);
+        let samples =
+            if values.len() > 1 { values.iter().copied().map(rounded).collect() } else { Vec::new() };
+        self.add(Row {
+            name,
+            unit: unit.into(),
+            median,
+            p95,
+            p99,
+            max,
+            n: values.len(),
+            roofline_share: floor.map(|floor| floor / busy.unwrap_or(median).max(f64::MIN_POSITIVE)),
+            busy,
+            work,
+            samples,
+        });
+    }
+
+    fn add(&mut self, row: Row) {
+        if !self.wants(&row.name) {
             return;
         }
-        let [median, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|at| quantile(values, at));
-        let show = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
-        let percent = share.map_or_else(String::new, |s| format!("{:.0}%", 100.0 * s));
+        let Row { name, unit, median, p95, p99, max, n, .. } = &row;
+        let busy = row.busy.map_or_else(String::new, |v| format!("{v:.3}"));
+        let percent = row.roofline_share.map_or_else(String::new, |s| format!("{:.0}%", 100.0 * s));
         say!(
-            "{name:<52} {median:>10.3} {p95:>10.3} {p99:>10.3} {max:>10.3} {:>5} {:>10} {percent:>6} {unit}",
-            values.len(),
-            show(busy)
+            "{name:<52} {median:>10.3} {p95:>10.3} {p99:>10.3} {max:>10.3} {n:>5} {busy:>10} {percent:>6} {unit}"
         );
-        let n = values.len();
-        self.results.push(Row { name, unit, median, p95, p99, max, n, roofline_share: share, busy });
+        self.results.results.push(row);
+    }
+
+    /// All results, and the machine that they are of.
+    pub(super) fn results(&self) -> &Results {
+        &self.results
     }
 
     /// `{"machine": …, "results": […]}`.
     pub(super) fn to_json(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec_pretty(self)?)
+        Ok(serde_json::to_vec_pretty(&self.results)?)
     }
 }
 
+/// To the microsecond of a millisecond, which is what files of samples need.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
 /// What names begin with.
-const FAMILIES: [&str; 7] = ["limit", "op", "load", "stage", "predict", "host", "memory"];
+const FAMILIES: [&str; 8] = ["limit", "op", "load", "stage", "predict", "host", "memory", "server"];

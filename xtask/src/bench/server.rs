@@ -1,0 +1,108 @@
+//! The server under load: started on synthetic weights, asked over HTTP by one client and by several at once. It is the program
+//! that cargo builds in this profile, and its own `bench` that asks.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use gr00t_host::ModelConfig;
+use serde_json::Value;
+
+use super::BenchArgs;
+use super::report::Report;
+use crate::full_size;
+use crate::workspace;
+
+/// Clients at once.
+const CLIENTS: [usize; 3] = [1, 2, 4];
+/// Seconds that the server may take until it is ready.
+const PATIENCE: &str = "600";
+
+/// Measures what is asked for.
+pub(super) fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
+    if !report.wants_some("server/") {
+        return Ok(());
+    }
+    let _alone = full_size::alone(&ModelConfig::preset(&args.config)?)?;
+    build()?;
+    let program = program()?;
+    // A port that was free a moment ago; the server ends with an error if another program takes it.
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let server = Server::start(args, &program, port)?;
+    let url = format!("http://127.0.0.1:{port}");
+    let case = format!("{}/{}", args.device.policy, args.config);
+    for clients in CLIENTS {
+        let figures = ask(&program, &url, args.reps, clients)?;
+        let ok = figures["ok"].as_u64().unwrap_or_default() as usize;
+        if ok != args.reps.max(1) {
+            bail!("server/{case}: {ok} of {} requests were answered with 200", args.reps.max(1));
+        }
+        let wall = &figures["parts_ms"]["wall"];
+        let of =
+            |name: &str| wall[name].as_f64().with_context(|| format!("gr00t-serve bench has no wall {name}"));
+        let plural = if clients == 1 { "client" } else { "clients" };
+        let name = |what: &str| format!("server/{what}/{case}/{clients} {plural}");
+        report.figures(name("wall"), "ms", [of("median")?, of("p95")?, of("p99")?, of("max")?], ok);
+        let rate = figures["throughput_per_s"].as_f64().context("gr00t-serve bench has no throughput")?;
+        report.values(name("throughput"), "1/s", &[rate]);
+    }
+    drop(server);
+    Ok(())
+}
+
+/// Builds the server in the profile of this program.
+fn build() -> Result<()> {
+    let mut command = Command::new(workspace::cargo());
+    command.current_dir(workspace::root()).args(["build", "--quiet", "-p", "gr00t-serve"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let status = command.status().context("cargo build -p gr00t-serve")?;
+    if status.success() { Ok(()) } else { bail!("cargo build -p gr00t-serve failed ({status})") }
+}
+
+/// The server beside this program.
+fn program() -> Result<std::path::PathBuf> {
+    let own = std::env::current_exe().context("this program's own path")?;
+    let program = own.with_file_name(format!("gr00t-serve{}", std::env::consts::EXE_SUFFIX));
+    if program.is_file() { Ok(program) } else { bail!("{}: no such program", program.display()) }
+}
+
+/// A server that ends with this value.
+struct Server(Child);
+
+impl Server {
+    fn start(args: &BenchArgs, program: &Path, port: u16) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["--weights", "synthetic", "--config", &args.config, "--port", &port.to_string()]);
+        command.args(["--policy", args.device.policy.name(), "--log-level", "error", "--cache-dir", "off"]);
+        if let Some(threads) = args.device.threads {
+            command.args(["--threads", &threads.to_string()]);
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        Ok(Self(child.with_context(|| program.display().to_string())?))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is then what its client reports.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The report of the server's own `bench`.
+fn ask(program: &Path, url: &str, reps: usize, clients: usize) -> Result<Value> {
+    let output = Command::new(program)
+        .args(["bench", "--url", url, "--wait", PATIENCE, "--warmup", "3"])
+        .args(["--reps", &reps.max(1).to_string(), "--concurrency", &clients.to_string()])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("gr00t-serve bench")?;
+    if !output.status.success() {
+        bail!("gr00t-serve bench failed ({})", output.status);
+    }
+    serde_json::from_slice(&output.stdout).context("what gr00t-serve bench says")
+}
