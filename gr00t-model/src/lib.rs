@@ -49,6 +49,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The embedding guide's code, compiled and run with this crate's examples.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+struct EmbeddingGuide;
+
 mod adapter;
 mod denoise;
 mod diff;
