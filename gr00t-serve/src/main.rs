@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use gr00t_serve::life::{self, Plan};
 use gr00t_serve::options::{Command, Environment, ParseError, ServeOptions, parse};
-use gr00t_serve::tools::{bench, smoke};
+use gr00t_serve::tools::{bench, bench_in_words, smoke, smoke_in_words};
 use serde_json::Value;
 
 /// Longest wait for threads that are in the middle of something when the program ends.
@@ -25,8 +25,11 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error.into()),
     };
     let done = match cli.command {
-        Some(Command::Smoke(options)) => smoke(&options).and_then(|report| show(&report)),
-        Some(Command::Bench(options)) => bench(&options).and_then(|report| show(&report)),
+        Some(Command::Smoke(options)) => smoke(&options).and_then(|report| show(&report, smoke_in_words)),
+        Some(Command::Bench(options)) => {
+            eprintln!("{} requests to warm up, then {} …", options.warmup, options.reps);
+            bench(&options).and_then(|report| show(&report, bench_in_words))
+        }
         None => serve(cli.serve),
     };
     done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
@@ -42,9 +45,10 @@ fn say(json: &Value) {
     let _ = writeln!(std::io::stdout(), "{json:#}");
 }
 
-/// Prints a report; one that says `"pass": false` fails the program.
-fn show(report: &Value) -> Result<()> {
+/// Prints a report: JSON on standard output, then in words on standard error. One that says `"pass": false` fails the program.
+fn show(report: &Value, in_words: impl Fn(&Value) -> String) -> Result<()> {
     say(report);
+    eprintln!("{}", in_words(report));
     anyhow::ensure!(report.get("pass") != Some(&Value::Bool(false)), "{}", report["problems"]);
     Ok(())
 }

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -29,16 +31,59 @@ fn predicted(dir: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn the_demo_shows_every_joint_group_and_draws_them() {
+fn the_demo_is_judged_shown_and_drawn() {
     let dir = tempfile::tempdir().unwrap();
     let plot = dir.path().join("folder/demo.png");
-    let output = xtask(&["demo", "--once", "--plot", plot.to_str().unwrap()]);
+    let output =
+        xtask(&["demo", "--once", "--config", "mini", "--port", "0", "--plot", plot.to_str().unwrap()]);
     let text = text(&output);
     assert!(output.status.success(), "{text}");
-    for group in ["left_arm [16, 7]", "right_arm [16, 7]", "left_hand [16, 6]", "right_hand [16, 6]"] {
-        assert!(text.contains(group), "no {group} in\n{text}");
+    for part in [
+        "left_arm [16, 7]",
+        "right_arm [16, 7]",
+        "left_hand [16, 6]",
+        "right_hand [16, 6]",
+        "judged       pass",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
     }
     assert!(image::open(plot).unwrap().width() > 1000);
+}
+
+#[test]
+fn the_demos_page_is_open_until_ctrl_c() {
+    let dir = tempfile::tempdir().unwrap();
+    let plot = dir.path().join("demo.png");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["demo", "--port", "0", "--plot", plot.to_str().unwrap()])
+        .env("GR00T_TT_CACHE", "off")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let page = lines.by_ref().find_map(|line| line.strip_prefix("page         http://").map(str::to_owned));
+    let page = page.expect("the page's address");
+    assert!(lines.any(|line| line == "Ctrl-C ends the server"));
+    let (address, path) = page.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("<title>gr00t-serve</title>"), "{answer}");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    assert!(TcpStream::connect(address).is_err(), "somebody still listens on {address}");
+}
+
+#[test]
+fn a_demo_that_cannot_be_served_says_why() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let plot = dir.path().join("demo.png");
+    let output = xtask(&["demo", "--once", "--port", &port, "--plot", plot.to_str().unwrap()]);
+    assert!(!output.status.success());
+    assert!(text(&output).contains("Address already in use"), "{}", text(&output));
 }
 
 #[test]
@@ -183,7 +228,7 @@ fn an_interrupted_synth_leaves_nothing() {
     let folder = dir.path().join("checkpoint");
     let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["synth", "--config", "n1.5", "--out", folder.to_str().unwrap()])
-        .stderr(std::process::Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     while fs::read_dir(dir.path()).unwrap().next().is_none() {

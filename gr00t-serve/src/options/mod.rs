@@ -1,6 +1,7 @@
 //! What the server is told: flags, and under them the environment of the launchers.
 
 mod environment;
+mod help;
 mod parse;
 mod resolve;
 

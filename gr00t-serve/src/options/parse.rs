@@ -10,6 +10,7 @@ use serde::Serializer;
 
 use super::ServeOptions;
 use super::environment::{Environment, KNOWN_VARIABLES, fixed, launcher_weights, unknown, value};
+use super::help::try_parse_from;
 use crate::auth::Token;
 use crate::tools::{BenchOptions, SmokeOptions};
 
@@ -31,9 +32,9 @@ pub struct Cli {
 /// Tools that talk to a server.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Post the server's demo and compare the answer with the fp32 reference
+    /// Post the server's demo and compare the answer with the fp32 reference: JSON on standard output, words on standard error
     Smoke(SmokeOptions),
-    /// Measure throughput and latency
+    /// Measure throughput and latency with the server's demo: JSON on standard output, a table on standard error
     Bench(BenchOptions),
 }
 
@@ -57,7 +58,7 @@ pub fn parse(
     environment: &Environment,
 ) -> Result<Cli, ParseError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let Cli { command, .. } = match Cli::try_parse_from(&arguments) {
+    let Cli { command, .. } = match try_parse_from(&arguments) {
         Ok(cli) if cli.command.is_some() => return Ok(cli),
         Ok(cli) => cli,
         Err(error) => return Err(error.into()),
@@ -77,7 +78,7 @@ pub fn parse(
         let Some(value) = value(environment, name) else { continue };
         let word = OsString::from(format!("--{flag}={value}"));
         // alone, so that the message can name the variable rather than a flag that nobody wrote
-        match Cli::try_parse_from([OsString::from("gr00t-serve"), word.clone()]) {
+        match try_parse_from([OsString::from("gr00t-serve"), word.clone()]) {
             Ok(_) => words.push(word),
             Err(error) => problems.push(format!("{name}: {}", first_line(&error))),
         }
@@ -90,7 +91,7 @@ pub fn parse(
         }
     };
     words.extend(arguments.into_iter().skip(1));
-    let mut cli = Cli::try_parse_from(words)?;
+    let mut cli = try_parse_from(words)?;
     cli.serve.api_token = api_token;
     cli.serve.notes = notes;
     if let Some(file) = &cli.serve.api_token_file {

@@ -3,6 +3,8 @@
 mod bench;
 mod client;
 mod smoke;
+mod summary;
 
 pub use bench::{BenchOptions, bench};
 pub use smoke::{SmokeOptions, smoke};
+pub use summary::{bench_in_words, smoke_in_words};

@@ -16,11 +16,16 @@ const COLUMNS: usize = 2;
 /// Share of the time axis that is left free on the right for the legend.
 const LEGEND_ROOM: f32 = 0.12;
 
-/// Draws `chunk` under `title` as a PNG at `path`.
+/// Draws `chunk` under `title` as a PNG at `path`, dashed over it the `expected` one where there is one.
 ///
 /// # Errors
 /// If there is nothing to draw, a value is not finite, or the file cannot be written.
-pub(crate) fn write(chunk: &ActionChunk, title: &str, path: &Path) -> Result<()> {
+pub(crate) fn write(
+    chunk: &ActionChunk,
+    expected: Option<&ActionChunk>,
+    title: &str,
+    path: &Path,
+) -> Result<()> {
     let groups = &chunk.groups;
     if groups.is_empty() || chunk.horizon == 0 {
         bail!("an empty action chunk cannot be drawn");
@@ -36,7 +41,9 @@ pub(crate) fn write(chunk: &ActionChunk, title: &str, path: &Path) -> Result<()>
     let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
     picture::write(path, title, size, |body| {
         for (panel, group) in body.split_evenly((rows, columns)).iter().zip(groups) {
-            draw_group(panel, group, chunk.horizon).map_err(|e| anyhow!("plot of {}: {e}", group.key))?;
+            let expected = expected.and_then(|expected| expected.group(&group.key));
+            draw_group(panel, group, expected, chunk.horizon)
+                .map_err(|e| anyhow!("plot of {}: {e}", group.key))?;
         }
         Ok(())
     })
@@ -45,6 +52,7 @@ pub(crate) fn write(chunk: &ActionChunk, title: &str, path: &Path) -> Result<()>
 fn draw_group<B: DrawingBackend>(
     panel: &DrawingArea<B, plotters::coord::Shift>,
     group: &ActionGroup,
+    expected: Option<&ActionGroup>,
     horizon: usize,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     let (low, high) = value_range(&group.values);
@@ -71,8 +79,7 @@ fn draw_group<B: DrawingBackend>(
         .draw()?;
     for joint in 0..group.dim {
         let color = COLORS[joint % COLORS.len()];
-        let points = group.values.iter().skip(joint).step_by(group.dim).enumerate();
-        let points: Vec<(f32, f32)> = points.map(|(step, value)| (step as f32, *value)).collect();
+        let points = course(group, joint);
         chart
             .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2 * OVERSAMPLING)))?
             .label(format!("{joint}"))
@@ -80,6 +87,15 @@ fn draw_group<B: DrawingBackend>(
                 PathElement::new([(x, y), (x + scaled(16), y)], color.stroke_width(3 * OVERSAMPLING))
             });
         chart.draw_series(points.iter().map(|point| Circle::new(*point, scaled(3), color.filled())))?;
+        if let Some(expected) = expected.filter(|expected| expected.dim == group.dim) {
+            let points = course(expected, joint).into_iter();
+            chart.draw_series(DashedLineSeries::new(
+                points,
+                scaled(4),
+                scaled(5),
+                INK.stroke_width(OVERSAMPLING),
+            ))?;
+        }
     }
     chart
         .configure_series_labels()
@@ -90,6 +106,12 @@ fn draw_group<B: DrawingBackend>(
         .margin(scaled(6))
         .label_font(label)
         .draw()
+}
+
+/// One joint's value at each step.
+fn course(group: &ActionGroup, joint: usize) -> Vec<(f32, f32)> {
+    let values = group.values.iter().skip(joint).step_by(group.dim).enumerate();
+    values.map(|(step, value)| (step as f32, *value)).collect()
 }
 
 #[cfg(test)]
@@ -118,7 +140,7 @@ mod tests {
     fn the_picture_has_a_panel_per_group_and_every_line_colour() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plot.png");
-        write(&chunk(|t, j| (t as f32 * 0.3 + j as f32).sin()), "a chunk", &path).unwrap();
+        write(&chunk(|t, j| (t as f32 * 0.3 + j as f32).sin()), None, "a chunk", &path).unwrap();
         let picture = image::open(&path).unwrap().to_rgb8();
         assert_eq!(picture.dimensions(), (2 * PANEL.0, 48 + 2 * PANEL.1));
         for color in &COLORS[..7] {
@@ -128,16 +150,29 @@ mod tests {
     }
 
     #[test]
+    fn the_expected_chunk_is_drawn_over_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plot.png");
+        let ink = |expected: Option<&ActionChunk>| {
+            write(&chunk(|_, j| j as f32), expected, "two chunks", &path).unwrap();
+            let picture = image::open(&path).unwrap().to_rgb8();
+            picture.pixels().filter(|p| **p == image::Rgb([INK.0, INK.1, INK.2])).count()
+        };
+        let alone = ink(None);
+        assert!(ink(Some(&chunk(|_, j| j as f32 + 0.5))) > alone + 1000);
+    }
+
+    #[test]
     fn a_constant_chunk_is_drawn() {
         let dir = tempfile::tempdir().unwrap();
-        write(&chunk(|_, _| 0.0), "constant", &dir.path().join("plot.png")).unwrap();
+        write(&chunk(|_, _| 0.0), None, "constant", &dir.path().join("plot.png")).unwrap();
     }
 
     #[test]
     fn a_chunk_with_nan_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plot.png");
-        let error = write(&chunk(|t, _| if t == 3 { f32::NAN } else { 0.0 }), "x", &path).unwrap_err();
+        let error = write(&chunk(|t, _| if t == 3 { f32::NAN } else { 0.0 }), None, "x", &path).unwrap_err();
         assert!(error.to_string().contains("not finite"), "{error}");
         assert!(!path.exists());
     }

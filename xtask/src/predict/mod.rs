@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use gr00t_host::image::ResolutionPolicy;
 use gr00t_host::observation::ObservationFile;
 
-pub(crate) use noise::NoiseChoice;
-pub(crate) use run::{Prediction, Request, predict};
-pub(crate) use show::{print_actions, print_head, print_timings};
+use noise::NoiseChoice;
+use run::{Prediction, Request, predict};
+use show::{print_actions, print_head, print_timings};
 
 use crate::device::{DeviceArgs, Model};
 use crate::output;
