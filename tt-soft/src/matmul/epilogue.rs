@@ -2,9 +2,11 @@
 
 use super::check_float;
 use crate::activation::Activation;
+use crate::eltwise::Binary;
 use crate::error::{Error, Result};
 use crate::kernels::{Kernels, PANEL};
-use crate::view::{RawView, RawViewMut, View};
+use crate::view::{Dtype, Geometry, RawView, RawViewMut, View};
+use half::bf16;
 use std::ops::Range;
 
 /// What is added after the activation.
@@ -72,6 +74,11 @@ impl<'a> Epilogue<'a> {
     }
 }
 
+/// Rows that are finished at a time: what is added and what is stored stay in L1, and loops over them are long.
+const ROWS: usize = 16;
+/// Their elements, [row][PANEL].
+const ELEMENTS: usize = ROWS * PANEL;
+
 impl RawEpilogue<'_> {
     /// Finishes a block of sums ([row][PANEL]) that starts at column `column` and stores it as rows `rows` of `out`.
     ///
@@ -86,34 +93,133 @@ impl RawEpilogue<'_> {
         out: &RawViewMut,
     ) {
         let width = PANEL.min(out.geometry.shape[3] - column);
-        if let Some(bias) = self.bias {
-            let bias = &bias[column..column + width];
-            for row in sums.chunks_exact_mut(PANEL) {
-                for (sum, b) in row.iter_mut().zip(bias) {
-                    *sum += b;
-                }
+        let mut bias = [0f32; ELEMENTS];
+        if let Some(values) = self.bias {
+            for row in bias.chunks_exact_mut(PANEL).take(rows.len()) {
+                row[..width].copy_from_slice(&values[column..column + width]);
             }
-        }
-        if let Some(activation) = self.activation {
-            (kernels.activation)(activation, sums);
         }
         let residual = match &self.residual {
             RawResidual::None => None,
             RawResidual::InPlace => Some(out.as_raw()),
             RawResidual::From(view) => Some(*view),
         };
-        for (row, sums) in rows.zip(sums.chunks_exact_mut(PANEL)) {
-            let sums = &mut sums[..width];
+        for (first, sums) in rows.step_by(ROWS).zip(sums.chunks_mut(ELEMENTS)) {
+            if self.bias.is_some() {
+                (kernels.binary)(Binary::Add, sums, &bias[..sums.len()]);
+            }
+            if let Some(activation) = self.activation {
+                (kernels.activation)(activation, sums);
+            }
             if let Some(view) = &residual {
-                let mut add = [0f32; PANEL];
+                let mut add = [0f32; ELEMENTS];
+                let add = &mut add[..sums.len()];
                 // SAFETY: the residual has out's shape, and no one else writes these elements.
-                unsafe { view.load(kernels, row, column, &mut add[..width]) };
-                for (sum, add) in sums.iter_mut().zip(&add) {
-                    *sum += add;
-                }
+                unsafe { load(kernels, view, first, column, width, add) };
+                (kernels.binary)(Binary::Add, sums, add);
             }
             // SAFETY: the caller's promise.
-            unsafe { out.store(kernels, row, column, sums) };
+            unsafe { store(kernels, sums, out, first, column, width) };
+        }
+    }
+}
+
+/// Where `count` rows from `first` on begin in a view, at column `column`, in elements.
+fn starts(
+    geometry: &Geometry,
+    first: usize,
+    count: usize,
+    column: usize,
+) -> impl Iterator<Item = usize> + '_ {
+    // Rows of one matrix are evenly spaced; finding where one begins takes two divisions.
+    let (height, pitch) = (geometry.shape[2], geometry.strides[2]);
+    let (mut within, mut at) = (first % height, geometry.row_start(first));
+    (first..first + count).map(move |row| {
+        if within == height {
+            (within, at) = (0, geometry.row_start(row));
+        }
+        let start = at + column;
+        (within, at) = (within + 1, at + pitch);
+        start
+    })
+}
+
+/// Part of rows of a view as [row][PANEL].
+///
+/// # Safety
+/// As [`RawView::load`].
+unsafe fn load(kernels: &Kernels, view: &RawView, first: usize, column: usize, width: usize, to: &mut [f32]) {
+    let rows = to.chunks_exact_mut(PANEL);
+    let starts = starts(&view.geometry, first, rows.len(), column);
+    // SAFETY: the caller's promise; a row's elements from `column` on are `width` neighbours where rows are dense.
+    unsafe {
+        match view.dtype {
+            Dtype::F32 if view.geometry.dense_rows() => {
+                rows.zip(starts).for_each(|(row, at)| copy_row(view.element(at), row.as_mut_ptr(), width));
+            }
+            Dtype::Bf16 if view.geometry.dense_rows() => {
+                let mut narrow = [bf16::ZERO; ELEMENTS];
+                let narrow = &mut narrow[..rows.len() * PANEL];
+                for (row, at) in narrow.chunks_exact_mut(PANEL).zip(starts) {
+                    copy_row(view.element(at), row.as_mut_ptr(), width);
+                }
+                (kernels.widen)(narrow, to);
+            }
+            _ => {
+                for (i, row) in rows.enumerate() {
+                    view.load(kernels, first + i, column, &mut row[..width]);
+                }
+            }
+        }
+    }
+}
+
+/// A block [row][PANEL] as part of rows of `out`, which are dense.
+///
+/// # Safety
+/// As [`RawViewMut::store`].
+unsafe fn store(
+    kernels: &Kernels,
+    sums: &[f32],
+    out: &RawViewMut,
+    first: usize,
+    column: usize,
+    width: usize,
+) {
+    let rows = sums.chunks_exact(PANEL);
+    let starts = starts(&out.geometry, first, rows.len(), column);
+    // SAFETY: as in `load`.
+    unsafe {
+        match out.dtype {
+            Dtype::F32 => {
+                rows.zip(starts).for_each(|(row, at)| copy_row(row.as_ptr(), out.element(at), width));
+            }
+            Dtype::Bf16 => {
+                let mut narrow = [bf16::ZERO; ELEMENTS];
+                let narrow = &mut narrow[..sums.len()];
+                (kernels.narrow)(sums, narrow);
+                for (row, at) in narrow.chunks_exact(PANEL).zip(starts) {
+                    copy_row(row.as_ptr(), out.element(at), width);
+                }
+            }
+            _ => {
+                for (i, row) in rows.enumerate() {
+                    out.store(kernels, first + i, column, &row[..width]);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+unsafe fn copy_row<T>(from: *const T, to: *mut T, width: usize) {
+    // SAFETY: the caller's promise; a length that is known makes a few moves of it.
+    unsafe {
+        if width == PANEL {
+            std::ptr::copy_nonoverlapping(from, to, PANEL);
+        } else {
+            std::ptr::copy_nonoverlapping(from, to, width);
         }
     }
 }

@@ -140,6 +140,51 @@ fn strided_rows_are_read_and_written_in_place_and_padding_is_left_alone() {
 }
 
 #[test]
+fn residuals_of_any_layout_are_added_where_they_belong() {
+    // Matrices end inside the pieces in which rows are finished; columns are a panel and a part of one.
+    let (heads, m, k, n) = (3, 11, 8, 40);
+    let (x, w, added) = (values(heads * m * k, 11), values(k * n, 12), values(heads * m * n, 13));
+    let want: Vec<f64> = product(&x, &w, heads * m, k, n)
+        .iter()
+        .enumerate()
+        // [1, heads, m, n], read from [m, heads, n] or, columns first, [n, heads, m]
+        .map(|(i, sum)| {
+            let (head, row, column) = (i / (m * n), i / n % m, i % n);
+            sum + f64::from(added[(row * heads + head) * n + column])
+        })
+        .collect();
+    let mut columns_first = vec![0f32; added.len()];
+    for (i, v) in added.iter().enumerate() {
+        let (row, head, column) = (i / (heads * n), i / n % heads, i % n);
+        columns_first[(column * heads + head) * m + row] = *v;
+    }
+    let merged = View::contiguous(&added, [1, m, heads, n]).unwrap().permute([0, 2, 1, 3]).unwrap();
+    let turned = View::contiguous(&columns_first, [1, n, heads, m]).unwrap().permute([0, 2, 3, 1]).unwrap();
+    for residual in [merged, turned] {
+        for (isa, (plain, spread)) in at_every_level(|engine| {
+            let source = View::contiguous(&w, [1, 1, k, n]).unwrap();
+            let weight =
+                PackedWeight::pack(engine, &[source], WeightOrder::InOut, WeightFormat::Bf16).unwrap();
+            let x = View::contiguous(&x, [1, heads, m, k]).unwrap();
+            let epilogue = Epilogue { residual: Residual::From(residual), ..Epilogue::default() };
+            let mut plain = vec![0f32; want.len()];
+            let mut view = ViewMut::contiguous(&mut plain, [1, heads, m, n]).unwrap();
+            linear(engine, &x, &weight, &epilogue, &mut view).unwrap();
+            let mut spread = vec![bf16::NAN; want.len()];
+            let view = ViewMut::contiguous(&mut spread, [1, m, heads, n]).unwrap();
+            linear(engine, &x, &weight, &epilogue, &mut view.permute([0, 2, 1, 3]).unwrap()).unwrap();
+            (plain, spread)
+        }) {
+            assert!(relative_error(plain.iter().copied(), &want) < 1e-2, "{isa}: products of bf16");
+            for (i, v) in plain.iter().enumerate() {
+                let (head, row, column) = (i / (m * n), i / n % m, i % n);
+                assert_eq!(spread[(row * heads + head) * n + column], bf16::from_f32(*v), "{isa} {i}");
+            }
+        }
+    }
+}
+
+#[test]
 fn mistakes_are_errors_that_name_both_sides() {
     let engine = Engine::new(crate::Isa::Portable, 1).unwrap();
     let w = values(6, 1);
