@@ -41,7 +41,8 @@ pub(crate) struct InputValues {
 struct Inputs<D: Device> {
     patches: Activations<D>,
     text: Precise<D>,
-    padding: PaddingMask<D>,
+    /// `None` where sequences are never padded.
+    padding: Option<PaddingMask<D>>,
     state: Precise<D>,
     noise: Precise<D>,
 }
@@ -78,10 +79,15 @@ impl<D: Device> Inputs<D> {
         Ok(Self {
             patches: Tensor::zeros(device, [images, vision.num_patches(), patch])?,
             text: Tensor::zeros(device, [key.batch, text_rows, text.hidden_size])?,
-            padding: PaddingMask::new(device, key.batch, key.bucket())?,
+            padding: key.padded.then(|| PaddingMask::new(device, key.batch, key.bucket())).transpose()?,
             state: Tensor::zeros(device, [key.batch, 1, head.max_state_dim])?,
             noise: Tensor::zeros(device, [key.batch, key.horizon, head.action_dim])?,
         })
+    }
+
+    /// What hides padding from `queries`.
+    fn mask(&self, queries: &Queries<D>) -> Result<Option<Activations<D>>> {
+        self.padding.as_ref().map(|padding| padding.forward(queries)).transpose()
     }
 
     fn write(&self, values: &InputValues) -> Result<()> {
@@ -89,7 +95,9 @@ impl<D: Device> Inputs<D> {
         if !values.text.is_empty() {
             self.text.write(&values.text)?;
         }
-        self.padding.write(&values.lengths)?;
+        if let Some(padding) = &self.padding {
+            padding.write(&values.lengths)?;
+        }
         self.state.write(&values.state)?;
         self.noise.write(&values.noise)?;
         Ok(())
@@ -146,7 +154,7 @@ impl<D: Device> Pipeline<D> {
             network.llm.forward(&inputs.text, image, &key.layout, &rotary, taps)
         };
         let adapter = |features: &Precise<D>, taps: &Taps<'_, D>| {
-            network.adapter.forward(features, &inputs.padding.forward(&tokens)?, taps)
+            network.adapter.forward(features, inputs.mask(&tokens)?.as_ref(), taps)
         };
         let mut capturing = Capturing { device, observed: key.observed, options, stages: Vec::new() };
         let memory: Tensor<D, Bfloat16> = match layout {
@@ -160,9 +168,9 @@ impl<D: Device> Pipeline<D> {
             }
         };
         let action_pred = capturing.stage(Stage::Denoise, |taps| {
-            let mask = inputs.padding.forward(&actions)?;
+            let mask = inputs.mask(&actions)?;
             let observed =
-                Observed { state: &inputs.state, noise: &inputs.noise, memory: &memory, mask: &mask };
+                Observed { state: &inputs.state, noise: &inputs.noise, memory: &memory, mask: mask.as_ref() };
             network.head.forward(&conditioning.embodiment, &conditioning.steps, &observed, taps)
         })?;
         Ok(Self { stages: capturing.stages, action_pred, inputs })

@@ -15,6 +15,8 @@ pub struct TraceKey {
     pub(crate) horizon: usize,
     pub(crate) policy: DtypePolicy,
     pub(crate) embodiment: usize,
+    /// Whether a sequence may end in padding.
+    pub(crate) padded: bool,
     pub(crate) observed: bool,
 }
 
@@ -144,6 +146,7 @@ mod tests {
             horizon: 16,
             policy: DtypePolicy::Bf16,
             embodiment: 0,
+            padded: true,
             observed: false,
         }
     }

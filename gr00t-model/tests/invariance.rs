@@ -46,8 +46,8 @@ fn a_row_of_a_batch_does_not_depend_on_its_neighbours() {
         ("mini/gr1", DtypePolicy::MixedDit),
     ] {
         let Some(case) = Case::open(name) else { return };
-        let model = case.builder(policy).build().unwrap();
-        // prompts of three lengths, two of them in one bucket; other noise and state
+        let model = case.builder(policy).sequence_bucket(32).build().unwrap();
+        // prompts of four lengths, three of them in one bucket; other noise and state
         let mut rows = [case.inputs.clone(), longer(&case, 2), longer(&case, 40), longer(&case, 1)];
         rows[1].noise.reverse();
         rows[3].state.reverse();
@@ -62,6 +62,46 @@ fn a_row_of_a_batch_does_not_depend_on_its_neighbours() {
         let batches: Vec<usize> = model.trace_keys().iter().map(gr00t_model::TraceKey::batch).collect();
         assert!(batches.contains(&3), "rows of equal geometry share a replay: {batches:?}");
     }
+}
+
+#[test]
+fn only_rows_of_one_length_share_a_replay_where_nothing_is_padded() {
+    let Some(case) = Case::open("tiny/a") else { return };
+    let model = case.builder(DtypePolicy::MixedDit).build().unwrap();
+    let rows = [longer(&case, 2), case.inputs.clone(), longer(&case, 2)];
+    let singles: Vec<_> = rows.iter().map(|row| actions(&model, row)).collect();
+
+    let batch = model.predict_batch(&rows.each_ref(), &RunOptions::new()).unwrap();
+
+    for (got, want) in batch.iter().zip(&singles) {
+        assert_eq!(&got.action_pred, want);
+    }
+    let batches: Vec<usize> = model.trace_keys().iter().map(gr00t_model::TraceKey::batch).collect();
+    assert_eq!(batches.iter().max(), Some(&2), "{batches:?}");
+}
+
+#[test]
+fn prompts_of_many_lengths_take_no_more_memory_than_a_few() {
+    /// Captures that are kept, and what the device keeps of freed memory.
+    const CAP: usize = 3;
+    const POOL_BYTES: usize = 16 << 20;
+    let Some(case) = Case::open("tiny/a") else { return };
+    let model = case.builder(DtypePolicy::Bf16).trace_cap(CAP).build().unwrap();
+    let bytes = || {
+        let memory = model.device().memory_bytes();
+        memory.tensors + memory.pooled + memory.arena
+    };
+    // the longest first: from then on nothing is larger than what was seen
+    for tokens in (200..200 + CAP).rev() {
+        actions(&model, &longer(&case, tokens));
+    }
+    let most = bytes();
+    for tokens in (0..200).rev() {
+        actions(&model, &longer(&case, tokens));
+        assert!(bytes() <= most + POOL_BYTES, "{tokens} more tokens: {} bytes, {most} before", bytes());
+    }
+    let stats = model.trace_stats();
+    assert_eq!((stats.entries, stats.captures), (CAP, 200 + CAP as u64));
 }
 
 #[test]

@@ -55,6 +55,10 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// [`capture`](Self::capture) calls its body twice.
     const COMPILES: bool;
 
+    /// Rows that a device computes at a time: padding a tensor's rows to a multiple of it costs nothing, and fewer captures serve
+    /// more lengths.
+    const ROW_TILE: usize;
+
     /// Short name: `soft` or `metal`.
     fn name(&self) -> &'static str;
 

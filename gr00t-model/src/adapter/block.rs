@@ -31,8 +31,8 @@ impl<D: Device> BasicTransformerBlock<D> {
         })
     }
 
-    pub(super) fn forward(&self, x: &Precise<D>, mask: &Activations<D>) -> Result<Precise<D>> {
-        let x = self.attn1.add_to(x, &self.norm1.forward(x)?, Some(mask))?;
+    pub(super) fn forward(&self, x: &Precise<D>, mask: Option<&Activations<D>>) -> Result<Precise<D>> {
+        let x = self.attn1.add_to(x, &self.norm1.forward(x)?, mask)?;
         self.ff.add_to(&x, &self.norm3.forward(&x)?)
     }
 }

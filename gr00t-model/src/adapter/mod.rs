@@ -40,11 +40,11 @@ impl<D: Device> Adapter<D> {
 
     /// Backbone features `[batch, sequence, dim]` to the DiT's cross-attention memory, all positions.
     ///
-    /// `mask [batch, 1, sequence, sequence]` hides padding.
+    /// `mask [batch, 1, sequence, sequence]` hides padding where there may be some.
     pub(crate) fn forward(
         &self,
         features: &Precise<D>,
-        mask: &Activations<D>,
+        mask: Option<&Activations<D>>,
         taps: &Taps<'_, D>,
     ) -> Result<Activations<D>> {
         let mut x = self.vlln.forward(features)?;

@@ -46,7 +46,7 @@ impl<D: Device> Dit<D> {
         mut x: Precise<D>,
         step: &DitStep<D>,
         memory: &[Option<KeyValue<D>>],
-        mask: &Activations<D>,
+        mask: Option<&Activations<D>>,
         k: usize,
         taps: &Taps<'_, D>,
     ) -> Result<Activations<D>> {
@@ -105,11 +105,11 @@ impl<D: Device> BasicTransformerBlock<D> {
         x: &Precise<D>,
         norm1: &Affine<D>,
         memory: Option<&KeyValue<D>>,
-        mask: &Activations<D>,
+        mask: Option<&Activations<D>>,
     ) -> Result<Precise<D>> {
         let n: Activations<D> = norm1.layer_norm(x, NORM_EPS)?;
         let x = match (&self.attn1, memory) {
-            (Attention::Cross(attn1), Some(memory)) => attn1.add_to(x, &n, memory, Some(mask))?,
+            (Attention::Cross(attn1), Some(memory)) => attn1.add_to(x, &n, memory, mask)?,
             (Attention::Tokens(attn1), _) => attn1.add_to(x, &n, None)?,
             (Attention::Cross(_), None) => {
                 return Err(crate::ModelError::Internal("a cross-attention block without keys and values"));

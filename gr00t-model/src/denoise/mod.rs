@@ -53,8 +53,8 @@ pub(crate) struct Observed<'a, D: Device> {
     pub(crate) noise: &'a Precise<D>,
     /// The adapter's output `[batch, sequence, dim]`.
     pub(crate) memory: &'a Activations<D>,
-    /// `[batch, 1, tokens, sequence]`: hides the memory's padding.
-    pub(crate) mask: &'a Activations<D>,
+    /// `[batch, 1, tokens, sequence]`: hides the memory's padding where there may be some.
+    pub(crate) mask: Option<&'a Activations<D>>,
 }
 
 impl<D: Device> ActionHead<D> {

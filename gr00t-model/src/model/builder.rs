@@ -49,7 +49,7 @@ impl<D: Device> std::fmt::Debug for Gr00tBuilder<D> {
 
 impl<D: Device> Gr00tBuilder<D> {
     pub(super) fn new(config: ModelConfig, weights: Weights, device: D) -> Self {
-        let options = ModelOptions::new(&config.gr00t.action_head_cfg);
+        let options = ModelOptions::new::<D>(&config.gr00t.action_head_cfg);
         let (policy, embodiments) = (DtypePolicy::default(), Vec::new());
         let cancel = CancelToken::new();
         Self { config, weights, device, policy, embodiments, options, progress: None, cache: None, cancel }
@@ -84,7 +84,7 @@ impl<D: Device> Gr00tBuilder<D> {
         self
     }
 
-    /// Sequences are padded to a multiple of this many tokens; 1 pads nothing.
+    /// Sequences are padded to a multiple of this many tokens; 1 pads nothing. By default what costs the device nothing.
     pub fn sequence_bucket(mut self, tokens: usize) -> Self {
         self.options.sequence_bucket = tokens;
         self

@@ -166,7 +166,7 @@ impl<D: Device> Gr00t<D> {
     }
 
     /// Normalised actions of several observations, in their order. Observations of equal geometry (views, prompt layout,
-    /// sequence bucket, horizon, embodiment) share replays; each result is the same bytes as alone.
+    /// sequence length after padding, horizon, embodiment) share replays; each result is the same bytes as alone.
     ///
     /// # Errors
     /// As [`predict`](Self::predict), of the first observation with an error; what is wrong with any input is found before anything runs.
@@ -270,6 +270,7 @@ impl<D: Device> Gr00t<D> {
             horizon: inputs.noise.len() / config.gr00t.action_dim,
             policy: self.network.policy,
             embodiment: inputs.embodiment_id,
+            padded: bucket > 1,
             observed: false,
         })
     }

@@ -1,14 +1,13 @@
 //! Options of a model and of one prediction.
 
 use gr00t_host::config::ActionHeadConfig;
+use tt_ops::Device;
 
 use crate::error::{ModelError, Result};
 use crate::stages::{CancelToken, TraceLayout};
 
 /// Most denoising steps of one prediction.
 pub const MAX_DENOISING_STEPS: usize = 16;
-/// Token count that sequences are padded to a multiple of: a tile's height.
-const SEQUENCE_BUCKET: usize = 32;
 /// Captured geometries that are kept.
 const TRACE_CAP: usize = 8;
 /// Observations that share one replay.
@@ -22,7 +21,7 @@ pub struct ModelOptions {
     pub trace_layout: TraceLayout,
     /// Captured geometries that are kept, least recently used first out; 8.
     pub trace_cap: usize,
-    /// Sequences are padded to a multiple of it; 32, and 1 pads nothing.
+    /// Sequences are padded to a multiple of it, 1 pads nothing; the device's [`ROW_TILE`](tt_ops::Device::ROW_TILE).
     pub sequence_bucket: usize,
     /// Observations of [`predict_batch`](super::Gr00t::predict_batch) that share one replay; 8.
     pub max_batch: usize,
@@ -31,11 +30,11 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
-    pub(super) fn new(config: &ActionHeadConfig) -> Self {
+    pub(super) fn new<D: Device>(config: &ActionHeadConfig) -> Self {
         Self {
             trace_layout: TraceLayout::default(),
             trace_cap: TRACE_CAP,
-            sequence_bucket: SEQUENCE_BUCKET,
+            sequence_bucket: D::ROW_TILE,
             max_batch: MAX_BATCH,
             denoising_steps: config.num_inference_timesteps,
         }

@@ -58,6 +58,7 @@ impl Device for Metal {
     type Packed = Infallible;
     type Trace = Infallible;
     const COMPILES: bool = true;
+    const ROW_TILE: usize = 32;
 
     fn name(&self) -> &'static str {
         match *self {}

@@ -131,6 +131,8 @@ impl Device for Soft {
     type Packed = SoftWeight;
     type Trace = SoftTrace;
     const COMPILES: bool = false;
+    // every row is work of its own, and a capture costs little
+    const ROW_TILE: usize = 1;
 
     fn name(&self) -> &'static str {
         "soft"

@@ -10,14 +10,21 @@ pub struct HeapId(u32);
 
 /// Sizes are rounded up to this, so that buffers of like tensors can be recycled.
 const GRANULE: usize = 256;
+/// Freed buffers are kept up to this many bytes.
+const POOL_BYTES: usize = 16 << 20;
 
-/// Numbered buffers and the arena. Freed buffers are kept for the next allocation of their size.
+/// Numbered buffers and the arena. Freed buffers are kept for the next allocation of their size, within limits: where
+/// tensors come in ever new sizes, few of them would find a taker.
 #[derive(Debug, Default)]
 pub struct Heap {
     buffers: Vec<Option<AlignedBuf>>,
     unused: Vec<u32>,
     pool: BTreeMap<usize, Vec<AlignedBuf>>,
     arena: AlignedBuf,
+    /// Bytes of `buffers`, those that are taken out included.
+    live: usize,
+    /// Bytes of `pool`.
+    pooled: usize,
 }
 
 impl Heap {
@@ -31,6 +38,10 @@ impl Heap {
     pub fn allocate(&mut self, bytes: usize) -> HeapId {
         let bytes = bytes.next_multiple_of(GRANULE);
         let recycled = self.pool.get_mut(&bytes).and_then(Vec::pop);
+        if recycled.is_some() {
+            self.pooled -= bytes;
+        }
+        self.live += bytes;
         let buffer = recycled.unwrap_or_else(|| AlignedBuf::zeroed(bytes));
         let number = self.unused.pop().unwrap_or_else(|| {
             self.buffers.push(None);
@@ -43,26 +54,32 @@ impl Heap {
     /// Gives a buffer back. Its number may be used again.
     pub fn free(&mut self, id: HeapId) {
         if let Some(buffer) = self.buffers.get_mut(id.0 as usize).and_then(Option::take) {
-            self.pool.entry(buffer.len()).or_default().push(buffer);
             self.unused.push(id.0);
+            self.live -= buffer.len();
+            self.pooled += buffer.len();
+            self.pool.entry(buffer.len()).or_default().push(buffer);
+            if self.pooled > POOL_BYTES {
+                self.trim();
+            }
         }
     }
 
     /// Returns recycled memory to the system.
     pub fn trim(&mut self) {
         self.pool.clear();
+        self.pooled = 0;
     }
 
     /// Bytes in live buffers.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
-        self.buffers.iter().flatten().map(AlignedBuf::len).sum()
+        self.live
     }
 
     /// Bytes kept for recycling.
     #[must_use]
     pub fn pooled_bytes(&self) -> usize {
-        self.pool.iter().map(|(size, buffers)| size * buffers.len()).sum()
+        self.pooled
     }
 
     /// Bytes of the arena.
@@ -128,6 +145,17 @@ mod tests {
         let second = heap.allocate(1001);
         assert_eq!(heap.bytes(second).as_ptr(), address);
         assert_eq!(heap.pooled_bytes(), 0);
+    }
+
+    #[test]
+    fn buffers_of_ever_new_sizes_are_not_kept_for_ever() {
+        let mut heap = Heap::new();
+        for i in 0..200 {
+            let id = heap.allocate((1 << 20) + i * GRANULE);
+            heap.free(id);
+            assert!(heap.pooled_bytes() <= POOL_BYTES);
+        }
+        assert_eq!(heap.live_bytes(), 0);
     }
 
     #[test]
