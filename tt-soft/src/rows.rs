@@ -61,6 +61,31 @@ impl RawView {
     }
 }
 
+impl RawView {
+    /// Loads row `row` of bf16 as pairs, the even element in the low half and 0 beyond an odd last one. Gives false, and loads
+    /// nothing, where the elements are not bf16 or not neighbours.
+    ///
+    /// # Safety
+    /// As [`RawView::load`], of a whole row; `out` has half as many words as the row has elements, rounded up.
+    pub(crate) unsafe fn load_pairs(&self, row: usize, out: &mut [u32]) -> bool {
+        let width = self.geometry.shape[3];
+        if self.dtype != Dtype::Bf16 || !self.geometry.dense_rows() || width < 2 {
+            return false;
+        }
+        // SAFETY: the view was checked when it was made: every element of a row lies in the buffer.
+        let row =
+            unsafe { std::slice::from_raw_parts(self.element::<u16>(self.geometry.row_start(row)), width) };
+        let (pairs, rest) = row.as_chunks::<2>();
+        for (word, [even, odd]) in out.iter_mut().zip(pairs) {
+            *word = u32::from(*even) | u32::from(*odd) << 16;
+        }
+        if let (Some(word), [even]) = (out.last_mut(), rest) {
+            *word = u32::from(*even);
+        }
+        true
+    }
+}
+
 impl RawViewMut {
     /// Stores `data` as elements `start ..` of row `row`, rounding once. Integers are truncated and saturate.
     ///

@@ -123,22 +123,33 @@ pub(crate) fn softmax<const FUSED: bool>(x: &mut [f32]) {
     map(x, |v| v * inverse);
 }
 
+/// The largest value of each column times `scale`, 0 where all are `-inf`.
 #[inline(always)]
-pub(crate) fn exp_columns<const FUSED: bool>(x: &mut [f32], sums: &mut [f32; PANEL]) {
+fn column_maxima(x: &[f32], scale: f32) -> [f32; PANEL] {
     let mut max = [f32::NEG_INFINITY; PANEL];
     for row in x.chunks_exact(PANEL) {
         for (m, v) in max.iter_mut().zip(row) {
             *m = larger(*v, *m);
         }
     }
-    for m in &mut max {
-        *m = if *m == f32::NEG_INFINITY { 0.0 } else { *m };
-    }
+    max.map(|m| if m == f32::NEG_INFINITY { 0.0 } else { m * scale })
+}
+
+/// e^(v scale - max). The product is rounded before anything else happens, so that values that were multiplied before give the
+/// same bits with a scale of 1.
+#[inline(always)]
+fn power<const FUSED: bool>(v: f32, scale: f32, max: f32) -> f32 {
+    math::exp2_of_negative::<FUSED>((v * scale - max) * std::f32::consts::LOG2_E)
+}
+
+#[inline(always)]
+pub(crate) fn exp_columns<const FUSED: bool>(x: &mut [f32], scale: f32, sums: &mut [f32; PANEL]) {
+    let max = column_maxima(x, scale);
     let mut total = [0f32; PANEL];
     for row in x.chunks_exact_mut(PANEL) {
-        for ((v, m), s) in row.iter_mut().zip(&max).zip(&mut total) {
-            *v = math::exp::<FUSED>(*v - *m);
-            *s += *v;
+        for ((v, max), total) in row.iter_mut().zip(&max).zip(&mut total) {
+            *v = power::<FUSED>(*v, scale, *max);
+            *total += *v;
         }
     }
     *sums = total;

@@ -78,8 +78,8 @@ pub(crate) struct Kernels {
     pub binary: fn(Binary, &mut [f32], &[f32]),
     /// Softmax of a row in place; all `-inf` gives zeros.
     pub softmax: fn(&mut [f32]),
-    /// Exponentials and sums of a [T][PANEL] block down its columns, less the column's maximum.
-    pub exp_columns: fn(&mut [f32], &mut [f32; PANEL]),
+    /// Exponentials, of a [T][PANEL] block times a factor less the column's maximum, and their sums down the columns.
+    pub exp_columns: fn(&mut [f32], f32, &mut [f32; PANEL]),
     pub layer_norm: fn(&mut [f32], NormRow<'_>),
     pub rms_norm: fn(&mut [f32], NormRow<'_>),
     /// Half-split rotation: (x1, x2, cos, sin of the first half, cos, sin of the second).
@@ -152,7 +152,8 @@ macro_rules! level {
             instance!($features unary => lanes::unary::<$fused>, (f: Unary, x: &mut [f32]));
             instance!($features binary => lanes::binary, (f: Binary, a: &mut [f32], b: &[f32]));
             instance!($features softmax => lanes::softmax::<$fused>, (x: &mut [f32]));
-            instance!($features exp_columns => lanes::exp_columns::<$fused>, (x: &mut [f32], sums: &mut [f32; PANEL]));
+            instance!($features exp_columns => lanes::exp_columns::<$fused>,
+                (x: &mut [f32], scale: f32, sums: &mut [f32; PANEL]));
             instance!($features layer_norm => lanes::layer_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
             instance!($features rms_norm => lanes::rms_norm::<$fused>, (x: &mut [f32], norm: NormRow<'_>));
             instance!($features bfp8 => quantize::bfp8, (rows: &[f32], pairs: &mut [u8], exponents: &mut [u8]));

@@ -56,6 +56,7 @@ impl Device for Shapes {
     type Packed = WeightShape;
     type Trace = CapturedOps;
     const COMPILES: bool = false;
+    const ROW_TILE: usize = 32;
 
     fn name(&self) -> &'static str {
         "shapes"

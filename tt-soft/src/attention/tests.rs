@@ -1,6 +1,7 @@
 //! Tests of `attention` against f64.
 
 use super::*;
+use crate::Isa;
 use crate::testing::{at_every_level, relative_error, to_bf16, values};
 use half::bf16;
 
@@ -165,6 +166,73 @@ fn scores_of_ten_thousand_are_safe() {
 }
 
 #[test]
+fn float32_inputs_keep_their_precision_at_every_level() {
+    let shape = [1, 2, 40, 24];
+    let [q, k, v] = [1, 2, 3].map(|seed| values(2 * 40 * 24, seed));
+    let run = |engine: &Engine| {
+        let mut out = vec![f32::NAN; q.len()];
+        let [q, k, v] = [&q, &k, &v].map(|x| View::contiguous(x, shape).unwrap());
+        let mut view = ViewMut::contiguous(&mut out, shape).unwrap();
+        sdpa(engine, &q, &k, &v, &SdpaConfig::default(), &mut view).unwrap();
+        out
+    };
+    let want: Vec<f64> = run(&Engine::new(Isa::Portable, 1).unwrap()).into_iter().map(f64::from).collect();
+    for (isa, out) in at_every_level(run) {
+        let error = relative_error(out, &want);
+        assert!(error < 3e-6, "{isa}: {error}");
+    }
+}
+
+#[test]
+fn rows_with_gaps_are_the_rows_without() {
+    let case = Case { batch: 1, heads: 2, kv_heads: 2, queries: 19, keys: 21, width: 10 };
+    let inputs = case.inputs();
+    let engine = Engine::new(Isa::detect(), 2).unwrap();
+    let dense = case.run(&engine, &inputs, &SdpaConfig::default());
+    let spread =
+        inputs.each_ref().map(|x| x.iter().flat_map(|v| [*v, bf16::NAN, bf16::NAN]).collect::<Vec<_>>());
+    let [q_shape, kv_shape] = case.shapes();
+    let view = |x, [a, b, c, d]: [usize; 4]| {
+        View::new(x, [a, b, c, d], [3 * b * c * d, 3 * c * d, 3 * d, 3]).unwrap()
+    };
+    let mut out = vec![f32::NAN; dense.len()];
+    let mut out_view = ViewMut::contiguous(&mut out, q_shape).unwrap();
+    let [q, k, v] = [view(&spread[0], q_shape), view(&spread[1], kv_shape), view(&spread[2], kv_shape)];
+    sdpa(&engine, &q, &k, &v, &SdpaConfig::default(), &mut out_view).unwrap();
+    assert_eq!(out, dense);
+}
+
+#[test]
+fn scales_of_0_and_below_are_scales() {
+    let case = Case { batch: 1, heads: 1, kv_heads: 1, queries: 40, keys: 40, width: 8 };
+    let inputs = case.inputs();
+    let mut negated = inputs.clone();
+    negated[0].iter_mut().for_each(|q| *q = -*q);
+    let scaled = |scale| SdpaConfig { scale: Some(scale), causal: true, ..SdpaConfig::default() };
+    for (isa, below) in at_every_level(|engine| case.run(engine, &negated, &scaled(-0.5))) {
+        let above = at_every_level(|engine| case.run(engine, &inputs, &scaled(0.5)));
+        let (_, above) = above.iter().find(|(name, _)| *name == isa).unwrap();
+        let above: Vec<f64> = above.iter().map(|v| f64::from(*v)).collect();
+        assert!(relative_error(below, &above) < TOLERANCE, "{isa}");
+    }
+    for (isa, out) in at_every_level(|engine| case.run(engine, &inputs, &scaled(0.0))) {
+        let first: Vec<f64> = inputs[2][..8].iter().map(|v| v.to_f64()).collect();
+        assert!(relative_error(out[..8].iter().copied(), &first) < TOLERANCE, "{isa}: one key is all");
+    }
+}
+
+#[test]
+fn a_mask_of_zeros_changes_no_byte() {
+    let case = Case { batch: 1, heads: 2, kv_heads: 1, queries: 33, keys: 45, width: 24 };
+    let inputs = case.inputs();
+    let mask = vec![0f32; 45];
+    let config =
+        SdpaConfig { mask: Some(View::contiguous(&mask, [1, 1, 1, 45]).unwrap()), ..SdpaConfig::default() };
+    let plain = at_every_level(|engine| case.run(engine, &inputs, &SdpaConfig::default()));
+    assert_eq!(plain, at_every_level(|engine| case.run(engine, &inputs, &config)));
+}
+
+#[test]
 fn padded_keys_are_not_read_and_change_nothing() {
     let case = Case { batch: 2, heads: 2, kv_heads: 1, queries: 20, keys: 50, width: 24 };
     let inputs = case.inputs();
@@ -185,7 +253,7 @@ fn padded_keys_are_not_read_and_change_nothing() {
     mask.chunks_exact_mut(50).zip(valid).for_each(|(m, n)| m[n..].fill(f32::NEG_INFINITY));
     let masked =
         SdpaConfig { mask: Some(View::contiguous(&mask, [2, 1, 1, 50]).unwrap()), ..SdpaConfig::default() };
-    let engine = Engine::new(crate::Isa::detect(), 2).unwrap();
+    let engine = Engine::new(Isa::detect(), 2).unwrap();
     assert_eq!(
         case.run(&engine, &inputs, &masked),
         case.run(&engine, &inputs, &config),
@@ -197,7 +265,7 @@ fn padded_keys_are_not_read_and_change_nothing() {
 fn heads_are_read_from_and_written_to_merged_rows() {
     let case = Case { batch: 1, heads: 3, kv_heads: 3, queries: 10, keys: 10, width: 16 };
     let inputs = case.inputs();
-    let engine = Engine::new(crate::Isa::detect(), 2).unwrap();
+    let engine = Engine::new(Isa::detect(), 2).unwrap();
     let apart = case.run(&engine, &inputs, &SdpaConfig::default());
     // One [S, 3 * H * E] buffer, as a fused projection leaves it.
     let mut fused = vec![bf16::NAN; 10 * 3 * 48];
@@ -218,7 +286,7 @@ fn heads_are_read_from_and_written_to_merged_rows() {
 
 #[test]
 fn mistakes_are_errors() {
-    let engine = Engine::new(crate::Isa::Portable, 1).unwrap();
+    let engine = Engine::new(Isa::Portable, 1).unwrap();
     let data = values(4096, 1);
     let view = |shape| View::contiguous(&data, shape).unwrap();
     let mut buf = vec![0f32; 4096];
