@@ -1,6 +1,7 @@
 //! One block of 32 queries of one head: scores, softmax, product with V.
 
 use super::scratch::{Scratch, Sizes};
+use super::{Form, Job};
 use crate::engine::share;
 use crate::kernels::{Kernels, PANEL, Tile, TileKernel};
 use crate::view::{RawView, RawViewMut};
@@ -56,12 +57,13 @@ impl Attention<'_> {
         Sizes { keys, width, value_width, width_words: self.scores.words(width) }
     }
 
-    pub(super) fn valid_keys(&self, batch: usize, keys: usize) -> usize {
-        self.kv_valid.and_then(|valid| valid.get(batch).copied()).unwrap_or(keys)
+    /// Keys that a job looks at.
+    pub(super) fn seen(&self, job: &Job) -> usize {
+        if self.causal { job.valid.min(job.first + job.count) } else { job.valid }
     }
 
     /// K of a head as blocks of up to a tile's rows, [block][word][key].
-    pub(super) fn load_keys(&self, kv_head: usize, valid: usize, scratch: &mut Scratch<'_>) {
+    fn load_keys(&self, kv_head: usize, valid: usize, scratch: &mut Scratch<'_>) {
         let keys = self.k.geometry.shape[2];
         let words = self.scores.words(self.k.geometry.shape[3]);
         let blocks = valid.div_ceil(self.scores.tile.max_rows);
@@ -80,7 +82,7 @@ impl Attention<'_> {
     }
 
     /// V of a head as panels of 32 columns, [panel][key][column].
-    pub(super) fn load_values(&self, kv_head: usize, valid: usize, scratch: &mut Scratch<'_>) {
+    fn load_values(&self, kv_head: usize, valid: usize, scratch: &mut Scratch<'_>) {
         let [_, _, keys, width] = self.v.geometry.shape;
         for key in 0..valid {
             let line = &mut scratch.lines[..width];
@@ -94,14 +96,10 @@ impl Attention<'_> {
         }
     }
 
-    /// One block of queries of head `head`, counted through the batch.
-    pub(super) fn attend(&self, head: usize, block: usize, valid: usize, scratch: &mut Scratch<'_>) {
-        let [_, _, queries, width] = self.q.geometry.shape;
+    fn attend(&self, job: &Job, scratch: &mut Scratch<'_>) {
+        let &Job { valid, first_row, count, .. } = job;
         let [_, _, keys, value_width] = self.v.geometry.shape;
-        let first = block * PANEL;
-        let count = PANEL.min(queries - first);
-        let seen = if self.causal { valid.min(first + count) } else { valid };
-        let first_row = head * queries + first;
+        let (width, seen) = (self.q.geometry.shape[3], self.seen(job));
 
         scratch.queries.fill(0);
         self.transpose(&self.q, first_row, count, scratch.lines, scratch.rows, scratch.queries, PANEL);
@@ -114,7 +112,7 @@ impl Attention<'_> {
             unsafe { tile(self.scores, part.len(), words, a, part.len(), scratch.queries, c) };
         }
         let scores = &mut scratch.scores[..seen * PANEL];
-        let scale = self.apply_masks(first_row, first, count, seen, scores, scratch.lines);
+        let scale = self.apply_masks(job, scores, scratch.lines);
         let mut totals = [0f32; PANEL];
         (self.kernels.exp_columns)(scores, scale, &mut totals);
 
@@ -145,16 +143,10 @@ impl Attention<'_> {
         }
     }
 
-    /// Hides and shifts scores; gives the factor that they are still to be multiplied with.
-    fn apply_masks(
-        &self,
-        first_row: usize,
-        first: usize,
-        count: usize,
-        seen: usize,
-        scores: &mut [f32],
-        line: &mut [f32],
-    ) -> f32 {
+    /// Hides and shifts scores ([key][PANEL]); gives the factor that they are still to be multiplied with. `line` has room for
+    /// as many values as there are keys.
+    pub(super) fn apply_masks(&self, job: &Job, scores: &mut [f32], line: &mut [f32]) -> f32 {
+        let &Job { first_row, first, count, .. } = job;
         let mut scale = self.scale;
         // hidden scores are -inf, which no other factor would leave so
         if self.mask.is_some() || scale <= 0.0 {
@@ -164,7 +156,7 @@ impl Attention<'_> {
             scale = 1.0;
         }
         if let Some(mask) = &self.mask {
-            let line = &mut line[..seen];
+            let line = &mut line[..scores.len() / PANEL];
             let rows = if mask.shared { 1 } else { count };
             for i in 0..rows {
                 // SAFETY: the mask was broadcast to [B, H, S, T].
@@ -201,17 +193,12 @@ impl Attention<'_> {
             let here = ROWS.min(count - start);
             for (row, values) in rows.chunks_exact_mut(words).take(here).enumerate() {
                 let row = first + start + row;
-                if !self.scores.paired {
-                    // SAFETY: callers pass rows of the view; f32 words are as many as its width.
-                    unsafe { view.load(self.kernels, row, 0, bytemuck::cast_slice_mut(values)) };
-                // SAFETY: as above; words are pairs only where the view is of bf16.
-                } else if !unsafe { view.load_pairs(row, values) } {
-                    let line = &mut line[..width];
-                    // SAFETY: as above.
-                    unsafe { view.load(self.kernels, row, 0, line) };
-                    for (word, pair) in values.iter_mut().zip(line.chunks(2)) {
-                        let odd = pair.get(1).map_or(0, |odd| odd.to_bits());
-                        *word = pair[0].to_bits() >> 16 | odd & 0xffff_0000;
+                // SAFETY: callers pass rows of the view; f32 words are as many as its width, pairs are of bf16.
+                unsafe {
+                    if self.scores.paired {
+                        self.load_pairs(view, row, line, values);
+                    } else {
+                        view.load(self.kernels, row, 0, bytemuck::cast_slice_mut(values));
                     }
                 }
             }
@@ -221,6 +208,50 @@ impl Attention<'_> {
                 }
             }
         }
+    }
+}
+
+impl Attention<'_> {
+    /// A row of bf16 as pairs. `line` has room for it.
+    ///
+    /// # Safety
+    /// As [`RawView::load_pairs`], of a view of bf16.
+    pub(super) unsafe fn load_pairs(&self, view: &RawView, row: usize, line: &mut [f32], out: &mut [u32]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if view.load_pairs(row, out) {
+                return;
+            }
+            let line = &mut line[..view.geometry.shape[3]];
+            view.load(self.kernels, row, 0, line);
+            for (word, pair) in out.iter_mut().zip(line.chunks(2)) {
+                let odd = pair.get(1).map_or(0, |odd| odd.to_bits());
+                *word = pair[0].to_bits() >> 16 | odd & 0xffff_0000;
+            }
+        }
+    }
+}
+
+/// An attention with tiles of AVX-512 or less, and a member's scratch.
+pub(super) struct Blocked<'a> {
+    attention: &'a Attention<'a>,
+    scratch: Scratch<'a>,
+}
+
+impl<'a> Blocked<'a> {
+    pub(super) fn new(attention: &'a Attention<'a>, sizes: Sizes, scratch: &'a mut [f32]) -> Self {
+        Self { attention, scratch: Scratch::new(scratch, sizes) }
+    }
+}
+
+impl Form for Blocked<'_> {
+    fn load(&mut self, kv_head: usize, valid: usize) {
+        self.attention.load_keys(kv_head, valid, &mut self.scratch);
+        self.attention.load_values(kv_head, valid, &mut self.scratch);
+    }
+
+    fn attend(&mut self, job: Job) {
+        self.attention.attend(&job, &mut self.scratch);
     }
 }
 

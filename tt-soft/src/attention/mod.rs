@@ -7,8 +7,10 @@
 //! keys are not taken in blocks with running maxima.
 //!
 //! Where the CPU's bf16 dot product is the faster way, scores of bf16 inputs are computed with it and lose nothing by it.
-//! Probabilities stay fp32.
+//! Probabilities stay fp32. AMX has a form of its own (`attention/amx.rs`), as precise.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod head;
 mod scratch;
 
@@ -17,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::kernels::PANEL;
 use crate::matmul::check_float;
 use crate::view::{Dtype, View, ViewMut};
-use head::{Attention, Mask, Product};
-use scratch::Scratch;
+use head::{Attention, Blocked, Mask, Product};
+use std::ops::Range;
 
 /// Options of [`sdpa`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,7 +55,7 @@ pub fn sdpa(
     if out.is_empty() {
         return Ok(());
     }
-    let ([batch, heads, queries, width], [_, kv_heads, keys, _]) = (q.shape(), k.shape());
+    let ([batch, heads, queries, width], [_, _, keys, _]) = (q.shape(), k.shape());
     let (value_width, kernels) = (v.shape()[3], engine.kernels());
     let mask = match &config.mask {
         Some(mask) => {
@@ -78,26 +80,62 @@ pub fn sdpa(
         blocks: queries.div_ceil(PANEL),
         scores: Product::new(kernels, [q, k].iter().all(|view| view.dtype() == Dtype::Bf16)),
     };
-    let sizes = attention.sizes();
     let jobs = batch * heads * attention.blocks;
     let work = (batch * heads * queries).saturating_mul(keys * (width + value_width) / PANEL + 1);
-    engine.session().run(Need { jobs, work, floats: sizes.total() }, &|jobs, scratch| {
-        let mut scratch = Scratch::new(scratch, sizes);
+    let mut session = engine.session();
+    #[cfg(target_arch = "x86_64")]
+    if kernels.isa == crate::Isa::Amx && width > 0 && [q, k, v].iter().all(|x| x.dtype() == Dtype::Bf16) {
+        let sizes = amx::TiledSizes::new(&attention);
+        return session.run(Need { jobs, work, floats: sizes.total() }, &|jobs, scratch| {
+            // SAFETY: this table is handed out only where AMX is available; members run on threads of their own.
+            let form = unsafe { amx::Tiled::new(&attention, sizes, scratch) };
+            attention.run(jobs, form);
+        });
+    }
+    let sizes = attention.sizes();
+    session.run(Need { jobs, work, floats: sizes.total() }, &|jobs, scratch| {
+        attention.run(jobs, Blocked::new(&attention, sizes, scratch));
+    })
+}
+
+/// A block of queries of one head.
+struct Job {
+    /// Its first query, counted within the head, and how many there are, at most PANEL.
+    first: usize,
+    count: usize,
+    /// The first query's row of q and out.
+    first_row: usize,
+    /// Keys of the batch entry.
+    valid: usize,
+}
+
+/// How a member does its jobs.
+trait Form {
+    /// Lays out K and V of a head, of which `valid` keys count.
+    fn load(&mut self, kv_head: usize, valid: usize);
+
+    /// Queries of a head that shares the K and V that were loaded last.
+    fn attend(&mut self, job: Job);
+}
+
+impl Attention<'_> {
+    fn run(&self, jobs: Range<usize>, mut form: impl Form) {
+        let ([_, heads, queries, _], [_, kv_heads, keys, _]) = (self.q.geometry.shape, self.k.geometry.shape);
         let mut loaded = None;
-        let group = heads / kv_heads;
         for job in jobs {
-            let (head, block) = (job / attention.blocks, job % attention.blocks);
-            let (batch, head) = (head / heads, head % heads);
-            let kv_head = batch * kv_heads + head / group;
-            let valid = attention.valid_keys(batch, keys);
+            let (head, block) = (job / self.blocks, job % self.blocks);
+            let (batch, group) = (head / heads, heads / kv_heads);
+            let kv_head = batch * kv_heads + head % heads / group;
+            let valid = self.kv_valid.and_then(|valid| valid.get(batch).copied()).unwrap_or(keys);
             if loaded != Some(kv_head) {
-                attention.load_keys(kv_head, valid, &mut scratch);
-                attention.load_values(kv_head, valid, &mut scratch);
+                form.load(kv_head, valid);
                 loaded = Some(kv_head);
             }
-            attention.attend(batch * heads + head, block, valid, &mut scratch);
+            let first = block * PANEL;
+            let count = PANEL.min(queries - first);
+            form.attend(Job { first, count, first_row: head * queries + first, valid });
         }
-    })
+    }
 }
 
 const OP: &str = "sdpa";

@@ -187,19 +187,78 @@ fn float32_inputs_keep_their_precision_at_every_level() {
 fn rows_with_gaps_are_the_rows_without() {
     let case = Case { batch: 1, heads: 2, kv_heads: 2, queries: 19, keys: 21, width: 10 };
     let inputs = case.inputs();
-    let engine = Engine::new(Isa::detect(), 2).unwrap();
-    let dense = case.run(&engine, &inputs, &SdpaConfig::default());
     let spread =
         inputs.each_ref().map(|x| x.iter().flat_map(|v| [*v, bf16::NAN, bf16::NAN]).collect::<Vec<_>>());
     let [q_shape, kv_shape] = case.shapes();
     let view = |x, [a, b, c, d]: [usize; 4]| {
         View::new(x, [a, b, c, d], [3 * b * c * d, 3 * c * d, 3 * d, 3]).unwrap()
     };
-    let mut out = vec![f32::NAN; dense.len()];
-    let mut out_view = ViewMut::contiguous(&mut out, q_shape).unwrap();
     let [q, k, v] = [view(&spread[0], q_shape), view(&spread[1], kv_shape), view(&spread[2], kv_shape)];
-    sdpa(&engine, &q, &k, &v, &SdpaConfig::default(), &mut out_view).unwrap();
-    assert_eq!(out, dense);
+    let with_gaps = |engine: &Engine| {
+        let mut out = vec![f32::NAN; inputs[0].len()];
+        let mut view = ViewMut::contiguous(&mut out, q_shape).unwrap();
+        sdpa(engine, &q, &k, &v, &SdpaConfig::default(), &mut view).unwrap();
+        out
+    };
+    let dense = at_every_level(|engine| case.run(engine, &inputs, &SdpaConfig::default()));
+    assert_eq!(at_every_level(with_gaps), dense);
+}
+
+#[test]
+fn values_may_be_wider_and_narrower_than_keys() {
+    let (queries, keys, width) = (35, 45, 16);
+    let [q, k] = [(queries, 1), (keys, 2)].map(|(rows, seed)| to_bf16(&values(2 * rows * width, seed)));
+    for value_width in [1, 8, 40] {
+        let v = to_bf16(&values(2 * keys * value_width, 3));
+        let [q, k, v] = [(&q, queries, width), (&k, keys, width), (&v, keys, value_width)]
+            .map(|(x, rows, width)| View::contiguous(x, [1, 2, rows, width]).unwrap());
+        let results = at_every_level(|engine| {
+            let mut out = vec![f32::NAN; 2 * queries * value_width];
+            let mut view = ViewMut::contiguous(&mut out, [1, 2, queries, value_width]).unwrap();
+            sdpa(engine, &q, &k, &v, &SdpaConfig::default(), &mut view).unwrap();
+            out
+        });
+        let portable: Vec<f64> = results[0].1.iter().map(|v| f64::from(*v)).collect();
+        for (isa, out) in results {
+            assert!(relative_error(out, &portable) < TOLERANCE, "{isa}, {value_width} columns");
+        }
+    }
+}
+
+#[test]
+fn what_scratch_held_before_changes_nothing() {
+    let case = Case { batch: 1, heads: 2, kv_heads: 1, queries: 21, keys: 21, width: 24 };
+    let large = Case { batch: 1, heads: 2, kv_heads: 1, queries: 90, keys: 90, width: 72 };
+    let (inputs, nan) = (case.inputs(), large.inputs().map(|x| vec![bf16::NAN; x.len()]));
+    let causal = SdpaConfig { causal: true, ..SdpaConfig::default() };
+    for config in [SdpaConfig::default(), causal] {
+        let clean = at_every_level(|engine| case.run(engine, &inputs, &config));
+        let after_nan = at_every_level(|engine| {
+            large.run(engine, &nan, &config);
+            case.run(engine, &inputs, &config)
+        });
+        assert_eq!(clean, after_nan);
+        assert!(clean.iter().all(|(_, out)| out.iter().all(|v| v.is_finite())));
+    }
+}
+
+/// Tiles of 16 rows by 32 queries: 19 of keys, 8 of columns. 4 steps of E, 10 of keys for each half of a probability; each
+/// step two products.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn amx_does_as_few_products_as_there_are_tiles() {
+    use crate::amx_emulation::Counts;
+    if !crate::testing::needs_amx_emulation() {
+        println!("skipped: this CPU has AMX, or no AVX-512");
+        return;
+    }
+    let case = Case { batch: 1, heads: 2, kv_heads: 1, queries: 33, keys: 296, width: 128 };
+    let inputs = case.inputs();
+    let engine = Engine::new(Isa::Avx512, 1).unwrap().with_kernels(crate::kernels::AMX_EMULATED);
+    let done = Counts::of(|| drop(case.run(&engine, &inputs, &SdpaConfig::default())));
+    let blocks = 4;
+    assert_eq!((done.configurations, done.releases), (1, 1));
+    assert_eq!(done.products, blocks * (19 * 4 + 8 * 10 * 2) * 2);
 }
 
 #[test]
@@ -265,8 +324,6 @@ fn padded_keys_are_not_read_and_change_nothing() {
 fn heads_are_read_from_and_written_to_merged_rows() {
     let case = Case { batch: 1, heads: 3, kv_heads: 3, queries: 10, keys: 10, width: 16 };
     let inputs = case.inputs();
-    let engine = Engine::new(Isa::detect(), 2).unwrap();
-    let apart = case.run(&engine, &inputs, &SdpaConfig::default());
     // One [S, 3 * H * E] buffer, as a fused projection leaves it.
     let mut fused = vec![bf16::NAN; 10 * 3 * 48];
     for (part, x) in inputs.iter().enumerate() {
@@ -276,11 +333,18 @@ fn heads_are_read_from_and_written_to_merged_rows() {
         }
     }
     let part = |i: usize| View::new(&fused[i * 48..], [1, 3, 10, 16], [0, 16, 144, 1]).unwrap();
-    let mut merged = vec![0f32; 10 * 48];
-    let mut out = ViewMut::contiguous(&mut merged, [1, 10, 3, 16]).unwrap().permute([0, 2, 1, 3]).unwrap();
-    sdpa(&engine, &part(0), &part(1), &part(2), &SdpaConfig::default(), &mut out).unwrap();
-    for (i, v) in apart.iter().enumerate() {
-        assert_eq!(*v, merged[i / 16 % 10 * 48 + i / 160 * 16 + i % 16]);
+    let merged = at_every_level(|engine| {
+        let mut merged = vec![0f32; 10 * 48];
+        let mut out =
+            ViewMut::contiguous(&mut merged, [1, 10, 3, 16]).unwrap().permute([0, 2, 1, 3]).unwrap();
+        sdpa(engine, &part(0), &part(1), &part(2), &SdpaConfig::default(), &mut out).unwrap();
+        merged
+    });
+    let apart = at_every_level(|engine| case.run(engine, &inputs, &SdpaConfig::default()));
+    for ((level, apart), (_, merged)) in apart.iter().zip(&merged) {
+        for (i, v) in apart.iter().enumerate() {
+            assert_eq!(*v, merged[i / 16 % 10 * 48 + i / 160 * 16 + i % 16], "{level}");
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 //! clobbers. Compiled code never touches them, so a configuration stays from [`Configured::new`] to its end; what tiles
 //! hold does not outlive an `asm!` block.
 
+mod attention;
 mod block;
 pub(crate) mod peak;
 
+pub(crate) use attention::{pair_up, scale_columns, split_columns, transpose};
 pub(crate) use block::{Beside, Block, SIDE, STEP_WORDS, TILE_FLOATS, multiply};
 
 use super::PANEL;
