@@ -59,6 +59,9 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// more lengths.
     const ROW_TILE: usize;
 
+    /// How near results are to exact ones.
+    const NUMERICS: Numerics = Numerics::Fp32;
+
     /// Short name: `soft` or `metal`.
     fn name(&self) -> &'static str;
 
@@ -168,6 +171,15 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     ) -> Result<Trace<Self, O>, E> {
         crate::trace::capture(self, options, body)
     }
+}
+
+/// How near a device's results are to exact ones; decides what the op suite allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numerics {
+    /// Sums, functions and statistics as good as fp32.
+    Fp32,
+    /// As the card's kernels compute.
+    Card,
 }
 
 /// What a capture keeps beside its outputs.

@@ -58,6 +58,14 @@ pub enum TtError {
         /// Why not, and how to get it.
         what: String,
     },
+    /// What TTNN refused or could not do.
+    #[error("{op} on metal: {what}")]
+    Ttnn {
+        /// The op or access that called it.
+        op: &'static str,
+        /// What it said.
+        what: String,
+    },
     /// Something that may not happen while a trace is being captured.
     #[error("capture: {0}")]
     Capture(String),

@@ -153,23 +153,30 @@ impl Device {
         Ok(ffi::program_cache_entries(self.ffi())?)
     }
 
-    /// Asks TTNN what the operations of `body` need, without running them (`ttnn::graph`, `NO_DISPATCH`).
-    ///
-    /// # Errors
-    /// What an operation refuses; `body`'s own.
-    pub fn query<O, E: From<crate::Error>>(
-        &self,
-        body: impl FnOnce() -> std::result::Result<O, E>,
-    ) -> std::result::Result<(O, Resources), E> {
-        ffi::begin_query(self.ffi()).map_err(crate::Error::from)?;
-        let out = body();
-        let used = ffi::end_query(self.ffi()).map_err(crate::Error::from)?;
-        let resources = Resources {
+    /// From here on TTNN plans operations and runs none (`ttnn::graph`, `NO_DISPATCH`).
+    pub fn begin_query(&self) -> Result<()> {
+        Ok(ffi::begin_query(self.ffi())?)
+    }
+
+    /// Ends it and says what the operations since [`begin_query`](Self::begin_query) need.
+    pub fn end_query(&self) -> Result<Resources> {
+        let used = ffi::end_query(self.ffi())?;
+        Ok(Resources {
             circular_buffers: used.circular_buffers,
             l1_buffers: used.l1_buffers,
             l1_total: used.l1_total,
-        };
-        Ok((out?, resources))
+        })
+    }
+
+    /// Asks TTNN what the operations of `body` need, without running them.
+    ///
+    /// # Errors
+    /// What an operation refuses.
+    pub fn query<O>(&self, body: impl FnOnce() -> Result<O>) -> Result<(O, Resources)> {
+        self.begin_query()?;
+        let out = body();
+        let needs = self.end_query()?;
+        Ok((out?, needs))
     }
 
     /// A tensor of row-major floats, rounded to the data type of `spec`.

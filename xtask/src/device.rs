@@ -1,13 +1,14 @@
-//! The software device as commands ask for it, and the model on it.
+//! The device as commands ask for it, and the model on it.
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use gr00t_host::checkpoint::{Part, TensorSource, expected_tensors};
 use gr00t_host::{ModelConfig, Weights};
 use gr00t_model::{DtypePolicy, Gr00t, PackedCache};
-use tt_ops::Soft;
+use tt_ops::metal::MetalOptions;
 use tt_ops::soft::Isa;
+use tt_ops::{Device, Metal, Soft};
 
 use crate::progress::Progress;
 
@@ -20,9 +21,22 @@ pub(crate) enum Model {
     Device,
 }
 
+/// Which device the model is on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// The CPU standing in for the card
+    #[default]
+    Soft,
+    /// A Tenstorrent card or its simulator, in a build with the feature `metal`
+    Metal,
+}
+
 /// Options of every command that opens a device.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct DeviceArgs {
+    /// What the device is; verify and bench run on both
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) device: Kind,
     /// Data types of the device's weights: bf16, mixed or mixed_dit
     #[arg(long, value_name = "POLICY", default_value_t, value_parser = policy)]
     pub(crate) policy: DtypePolicy,
@@ -51,8 +65,11 @@ impl DeviceArgs {
     /// Opens the device.
     ///
     /// # Errors
-    /// If the CPU lacks the level, or the number of threads cannot be.
+    /// If the CPU lacks the level, the number of threads cannot be, or another device was asked for.
     pub(crate) fn open(&self) -> Result<Soft> {
+        if self.device == Kind::Metal {
+            bail!("this command runs on the software device alone; verify runs on metal");
+        }
         let mut builder = Soft::builder().checked(self.checked);
         if let Some(isa) = self.isa {
             builder = builder.isa(isa);
@@ -63,7 +80,15 @@ impl DeviceArgs {
         builder.open().context("device")
     }
 
-    /// Opens the device and loads the model with one embodiment, packed weights from `cache` where there is one.
+    /// Opens the card.
+    ///
+    /// # Errors
+    /// In a build without the feature `metal`; no card; a card that another process holds.
+    pub(crate) fn open_metal() -> Result<Metal> {
+        Metal::open(&MetalOptions::default()).context("device")
+    }
+
+    /// Opens the software device and loads the model with one embodiment, packed weights from `cache` where there is one.
     ///
     /// # Errors
     /// If the device cannot be opened or the weights do not fit.
@@ -75,6 +100,22 @@ impl DeviceArgs {
         cache: Option<PackedCache>,
         progress: &Arc<Progress>,
     ) -> Result<Gr00t<Soft>> {
+        self.load_on(self.open()?, config, source, embodiment, cache, progress)
+    }
+
+    /// Loads the model on a device that is open.
+    ///
+    /// # Errors
+    /// If the weights do not fit.
+    pub(crate) fn load_on<D: Device>(
+        &self,
+        device: D,
+        config: &ModelConfig,
+        source: &Arc<dyn TensorSource>,
+        embodiment: usize,
+        cache: Option<PackedCache>,
+        progress: &Arc<Progress>,
+    ) -> Result<Gr00t<D>> {
         let shown = Arc::clone(progress);
         // Of category-specific tensors only one slot is loaded, so the bar ends a little early.
         let total: usize = expected_tensors(config)
@@ -82,7 +123,7 @@ impl DeviceArgs {
             .filter(|t| t.needed && t.part != Part::TokenEmbedding)
             .map(|t| t.shape.iter().product::<usize>())
             .sum();
-        Gr00t::builder(config.clone(), Weights::new(Arc::clone(source)), self.open()?)
+        Gr00t::builder(config.clone(), Weights::new(Arc::clone(source)), device)
             .dtype_policy(self.policy)
             .embodiments([embodiment])
             .packed_cache(cache)

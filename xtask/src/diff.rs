@@ -69,6 +69,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<()> {
     let against = DeviceArgs {
         isa: args.against_isa.or(args.device.isa),
         threads: args.against_threads.or(args.device.threads),
+        device: args.device.device,
         policy: args.against_policy.unwrap_or(args.device.policy),
         checked: args.device.checked,
     };

@@ -58,7 +58,7 @@ enum Command {
     /// Write procedural weights as a checkpoint folder
     Synth(synth::SynthArgs),
     /// Formatting, lints, all tests and the documentation, in this order, up to the first failure
-    Test,
+    Test(test::TestArgs),
     /// Judge folders of NVIDIA's results: every stage of a case, or a host pipeline's values
     Verify(verify::VerifyArgs),
     /// Run one case on two devices, op by op, and name the first op that diverges
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         Command::Roofline(args) => roofline::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Synth(args) => synth::run(&args),
-        Command::Test => test::run(),
+        Command::Test(args) => test::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),

@@ -4,14 +4,26 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::device::Kind;
 use crate::say::say;
 use crate::step::Steps;
 use crate::workspace;
 
+/// Arguments of `test`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct TestArgs {
+    /// soft: everything that needs no card; metal: what needs one or its simulator, and nothing else
+    #[arg(long, value_enum, default_value_t)]
+    device: Kind,
+}
+
 /// Runs all steps and prints their times.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(args: &TestArgs) -> Result<()> {
     let mut steps = Steps::default();
-    steps_of_test(&mut steps)?;
+    match args.device {
+        Kind::Soft => steps_of_test(&mut steps)?,
+        Kind::Metal => steps_on_metal(&mut steps)?,
+    }
     say!("all passed\n{}", steps.table());
     Ok(())
 }
@@ -28,6 +40,20 @@ pub(crate) fn steps_of_test(steps: &mut Steps) -> Result<()> {
         "docs",
         cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
     )
+}
+
+/// The bridge's tests, the full-size ops planned, and the op suite, which shows its table. What the tests say is shown, since
+/// without a device they pass and say that they were skipped.
+fn steps_on_metal(steps: &mut Steps) -> Result<()> {
+    let test = |package: &str, test: &str| {
+        let mut command = cargo();
+        command.args(["test", "--locked", "-p", package, "--features", "metal", "--test", test]);
+        command.args(["--", "--nocapture", "--test-threads", "1"]);
+        command
+    };
+    steps.run("bridge", &mut test("tt-sys", "device"))?;
+    steps.run("full-size ops", &mut test("tt-ops", "metal_full_size"))?;
+    steps.run("op suite", &mut test("tt-ops", "metal"))
 }
 
 /// Cargo at the workspace root.

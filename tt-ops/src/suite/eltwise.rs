@@ -29,14 +29,14 @@ pub(super) fn gelu<D: Device>(bench: &Bench<'_, D>) -> Result<()> {
         let wanted: Vec<f64> = rounded(&x, DataType::Bfloat16, len).into_iter().map(function).collect();
         bench.check::<Bfloat16>("gelu", format!("{name} bfloat16"), &wanted, || ops::gelu(&half_x, variant));
         let zeros: Tensor<_, Bfloat16> = bench.tensor([3], &[0.0f32, -0.0, 0.0])?;
-        let at_zero =
-            bench.run(|| ops::gelu::<_, _, Bfloat16>(&zeros, variant)).and_then(|t| t.to_vector::<f32>());
-        let failure = match at_zero {
-            Ok(values) if values.iter().all(|&v| v == 0.0) => None,
-            Ok(values) => Some(format!("{values:?}")),
-            Err(error) => Some(error.to_string()),
-        };
-        bench.note("gelu", format!("{name} is exactly 0 at 0"), failure);
+        bench.note("gelu", format!("{name} is exactly 0 at 0"), || {
+            let at_zero = bench.run(|| ops::gelu::<_, _, Bfloat16>(&zeros, variant));
+            match at_zero.and_then(|t| t.to_vector::<f32>()) {
+                Ok(values) if values.iter().all(|&v| v == 0.0) => None,
+                Ok(values) => Some(format!("{values:?}")),
+                Err(error) => Some(error.to_string()),
+            }
+        });
     }
     Ok(())
 }

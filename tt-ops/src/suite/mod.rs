@@ -23,17 +23,17 @@ mod tolerance;
 
 use std::cell::RefCell;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use tolerance::{Difference, Tolerance, tolerance};
+pub use tolerance::{Difference, Tolerance, card_tolerance, tolerance};
 
-use crate::device::Device;
+use crate::device::{Device, Numerics};
 use crate::dtype::{Float, HostScalar, Static};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
 /// How a case runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Ops run at once.
@@ -66,11 +66,22 @@ impl CaseResult {
     }
 }
 
+/// Told of each case of a run, so that what ends the process can be named.
+pub trait Watcher {
+    /// Case number `index` of its group is about to run.
+    fn starts(&self, index: usize, op: &'static str, case: &str);
+    /// It has run.
+    fn ends(&self, index: usize, result: &CaseResult);
+}
+
 /// A device with a way to run on it; collects results.
-#[derive(Debug)]
 struct Bench<'a, D: Device> {
     device: &'a D,
     mode: Mode,
+    /// Cases before this one are passed over.
+    first: usize,
+    seen: RefCell<usize>,
+    watcher: Option<&'a dyn Watcher>,
     results: RefCell<Vec<CaseResult>>,
 }
 
@@ -104,36 +115,42 @@ impl<D: Device> Bench<'_, D> {
         wanted: &[f64],
         body: impl Fn() -> Result<Tensor<D, T>>,
     ) {
-        let tolerance = tolerance(op, T::DATA_TYPE);
-        let outcome = self.run(body).and_then(|tensor| tensor.to_vector::<f32>());
-        let (difference, failure) = match outcome {
-            Err(error) => (None, Some(error.to_string())),
-            Ok(got) => {
-                let difference = Difference::between(&got, wanted);
-                (Some(difference), tolerance.failure(&got, wanted))
-            }
+        let tolerance = match D::NUMERICS {
+            Numerics::Fp32 => tolerance(op, T::DATA_TYPE),
+            Numerics::Card => card_tolerance(op, T::DATA_TYPE),
         };
-        let case = case.into();
-        self.results.borrow_mut().push(CaseResult {
-            op,
-            case,
-            mode: self.mode,
-            difference,
-            tolerance,
-            failure,
+        self.case(op, case.into(), tolerance, || {
+            match self.run(&body).and_then(|tensor| tensor.to_vector::<f32>()) {
+                Err(error) => (None, Some(error.to_string())),
+                Ok(got) => (Some(Difference::between(&got, wanted)), tolerance.failure(&got, wanted)),
+            }
         });
     }
 
-    /// Records a case that has no values to compare.
-    fn note(&self, op: &'static str, case: impl Into<String>, failure: Option<String>) {
-        let result = CaseResult {
-            op,
-            case: case.into(),
-            mode: self.mode,
-            difference: None,
-            tolerance: Tolerance::EXACT,
-            failure,
-        };
+    /// Runs a case that has no values to compare; `failure` says what is wrong.
+    fn note(&self, op: &'static str, case: impl Into<String>, failure: impl FnOnce() -> Option<String>) {
+        self.case(op, case.into(), Tolerance::EXACT, || (None, failure()));
+    }
+
+    fn case(
+        &self,
+        op: &'static str,
+        case: String,
+        tolerance: Tolerance,
+        outcome: impl FnOnce() -> (Option<Difference>, Option<String>),
+    ) {
+        let index = self.seen.replace_with(|seen| *seen + 1);
+        if index < self.first {
+            return;
+        }
+        if let Some(watcher) = self.watcher {
+            watcher.starts(index, op, &case);
+        }
+        let (difference, failure) = outcome();
+        let result = CaseResult { op, case, mode: self.mode, difference, tolerance, failure };
+        if let Some(watcher) = self.watcher {
+            watcher.ends(index, &result);
+        }
         self.results.borrow_mut().push(result);
     }
 }
@@ -175,14 +192,42 @@ pub fn run_op<D: Device>(device: &D, mode: Mode, op: &str) -> Vec<CaseResult> {
     run_where(device, mode, |name| name == op)
 }
 
+/// How many groups of cases there are.
+pub fn groups<D: Device>() -> usize {
+    ops::<D>().len()
+}
+
+/// Runs the cases of group number `group` from number `first` on, and tells `watcher` of each. On a device that may end
+/// the process this is how to go on after the case that did.
+pub fn run_group<D: Device>(
+    device: &D,
+    mode: Mode,
+    group: usize,
+    first: usize,
+    watcher: &dyn Watcher,
+) -> Vec<CaseResult> {
+    let all = ops::<D>();
+    all.get(group)
+        .map_or_else(Vec::new, |&(op, cases)| run_cases(device, mode, op, cases, first, Some(watcher)))
+}
+
 fn run_where<D: Device>(device: &D, mode: Mode, wanted: impl Fn(&str) -> bool) -> Vec<CaseResult> {
-    let bench = Bench { device, mode, results: RefCell::default() };
-    for (op, cases) in ops::<D>() {
-        if wanted(op)
-            && let Err(error) = cases(&bench)
-        {
-            bench.note(op, "making operands", Some(error.to_string()));
-        }
+    let groups = ops::<D>().into_iter().filter(|(op, _)| wanted(op));
+    groups.flat_map(|(op, cases)| run_cases(device, mode, op, cases, 0, None)).collect()
+}
+
+fn run_cases<D: Device>(
+    device: &D,
+    mode: Mode,
+    op: &'static str,
+    cases: Cases<D>,
+    first: usize,
+    watcher: Option<&dyn Watcher>,
+) -> Vec<CaseResult> {
+    let (seen, results) = (RefCell::new(0), RefCell::default());
+    let bench = Bench { device, mode, first, seen, watcher, results };
+    if let Err(error) = cases(&bench) {
+        bench.note(op, "making operands", || Some(error.to_string()));
     }
     bench.results.into_inner()
 }

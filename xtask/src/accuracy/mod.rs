@@ -103,7 +103,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         policies: Vec::new(),
     };
     for &policy in &args.policies {
-        let device = DeviceArgs { policy, isa: args.isa, threads: args.threads, checked: false };
+        let device = DeviceArgs { policy, isa: args.isa, threads: args.threads, ..DeviceArgs::default() };
         let subject = load(Model::Device, &device)?;
         report.policies.push(measure(policy, &subject, &cases, &wanted, usize::from(args.reps))?);
     }

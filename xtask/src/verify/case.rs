@@ -122,17 +122,14 @@ pub(super) fn rows(dir: &Path, args: &VerifyArgs, progress: &Arc<Progress>) -> R
 
 /// How strictly `subject` is judged.
 fn grading(subject: &Subject) -> Grading {
-    match subject.on_device() {
-        None => Grading::Reference,
-        Some(model) => Grading::Device { min_pcc: model.dtype_policy().min_pcc() },
-    }
+    subject.min_pcc().map_or(Grading::Reference, |min_pcc| Grading::Device { min_pcc })
 }
 
 /// Runs, hands every stage to `judge`, and gives `action_pred`. On a device what is returned comes from traces that keep no
 /// stage; that watching changes nothing is a row of its own.
 fn run_judged(subject: &Subject, inputs: &ModelInputs, judge: &mut StageJudge<'_>) -> Result<Vec<f32>> {
     let observed = subject.observe(inputs, &mut |name, width, values| judge.stage(name, width, values))?;
-    if subject.on_device().is_none() {
+    if subject.min_pcc().is_none() {
         return Ok(observed);
     }
     let (replayed, _) = subject.predict(inputs)?;

@@ -1,0 +1,159 @@
+//! The op suite on the card or its functional simulator, in processes of its own: the simulator ends the process at what
+//! it cannot do, and then the next process goes on with the next case. Says that it was skipped where there is neither.
+//!
+//! Cases that the simulator cannot run are in `metal/ignored.rs`, each with its reason; one that passes nevertheless
+//! fails the test, so that the list stays true.
+#![cfg(feature = "metal")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "metal/ignored.rs"]
+mod ignored;
+
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+use tt_ops::metal::MetalOptions;
+use tt_ops::suite::{self, CaseResult, Difference, Mode, Watcher};
+use tt_ops::{Device, Metal};
+
+/// `group first mode`: what a child runs.
+const CHILD: &str = "TT_OPS_SUITE_CHILD";
+/// Only groups whose number is in this list, separated by commas.
+const ONLY: &str = "TT_OPS_SUITE_GROUPS";
+/// Marks lines of a child that are for its parent.
+const MARK: &str = "@suite ";
+
+/// What a child tells its parent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Event {
+    Starts { index: usize, op: String, case: String },
+    Ends { op: String, case: String, difference: Option<Difference>, failure: Option<String> },
+    Done,
+}
+
+struct Teller;
+
+impl Watcher for Teller {
+    fn starts(&self, index: usize, op: &'static str, case: &str) {
+        tell(&Event::Starts { index, op: op.into(), case: case.into() });
+    }
+
+    fn ends(&self, _: usize, result: &CaseResult) {
+        let CaseResult { op, case, difference, failure, .. } = result.clone();
+        tell(&Event::Ends { op: op.into(), case, difference, failure });
+    }
+}
+
+fn tell(event: &Event) {
+    println!("{MARK}{}", serde_json::to_string(event).unwrap());
+}
+
+fn child(task: &str) {
+    let words: Vec<&str> = task.split(' ').collect();
+    let (group, first) = (words[0].parse().unwrap(), words[1].parse().unwrap());
+    let mode = if words[2] == "traced" { Mode::Traced } else { Mode::Eager };
+    let device = Metal::open(&MetalOptions::default()).unwrap();
+    println!("{}", device.describe());
+    suite::run_group(&device, mode, group, first, &Teller);
+    tell(&Event::Done);
+}
+
+/// One line of the table.
+#[derive(Debug)]
+struct Row {
+    op: String,
+    case: String,
+    difference: Option<Difference>,
+    failure: Option<String>,
+}
+
+/// Runs a group in as many processes as it takes.
+fn group(test: &str, number: usize, mode: &str) -> Vec<Row> {
+    let (mut rows, mut first) = (Vec::new(), 0);
+    loop {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture"])
+            .env(CHILD, format!("{number} {first} {mode}"))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let events = text.lines().filter_map(|line| line.split_once(MARK));
+        let mut open = None;
+        for (_, event) in events {
+            match serde_json::from_str(event).unwrap() {
+                Event::Starts { index, op, case } => open = Some((index, op, case)),
+                Event::Ends { op, case, difference, failure } => {
+                    open = None;
+                    rows.push(Row { op, case, difference, failure });
+                }
+                Event::Done => return rows,
+            }
+        }
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = text
+            .lines()
+            .chain(errors.lines())
+            .rfind(|line| line.contains("ERROR") || line.contains("panicked"));
+        let failure = Some(format!("{}: {}", output.status, said.unwrap_or("no word")));
+        match open {
+            Some((index, op, case)) => {
+                rows.push(Row { op, case, difference: None, failure });
+                first = index + 1;
+            }
+            None => {
+                rows.push(Row {
+                    op: format!("group {number}"),
+                    case: "operands".into(),
+                    difference: None,
+                    failure,
+                });
+                return rows;
+            }
+        }
+    }
+}
+
+fn suite_on_device(test: &str, mode: &str) {
+    if let Ok(task) = std::env::var(CHILD) {
+        child(&task);
+        return;
+    }
+    if std::env::var_os("TT_METAL_SIMULATOR").is_none() && !std::path::Path::new("/dev/tenstorrent").exists()
+    {
+        println!("skipped: no card, and TT_METAL_SIMULATOR is not set");
+        return;
+    }
+    let only: Option<Vec<usize>> =
+        std::env::var(ONLY).ok().map(|list| list.split(',').map(|n| n.parse().unwrap()).collect());
+    let wanted = |number: &usize| only.as_ref().is_none_or(|only| only.contains(number));
+    let mut problems = Vec::new();
+    for number in (0..suite::groups::<Metal>()).filter(wanted) {
+        for row in group(test, number, mode) {
+            let numbers = row.difference.map_or_else(String::new, |d| {
+                format!("PCC {:.6}, relative rms {:.1e}, max abs {:.1e}", d.pcc, d.relative_rms, d.max_abs)
+            });
+            let reason = ignored::reason(&row.op, &row.case);
+            let verdict = match (&row.failure, reason) {
+                (None, None) => "ok".to_string(),
+                (Some(_), Some(reason)) => format!("ignored: {reason}"),
+                (Some(failure), None) => format!("FAILED: {failure}"),
+                (None, Some(_)) => "passes, but is on the list of ignored cases".to_string(),
+            };
+            println!("{} | {} | {mode} | {numbers} | {verdict}", row.op, row.case);
+            if row.failure.is_some() != reason.is_some() {
+                problems.push(format!("{}, {}: {verdict}", row.op, row.case));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn suite_eager() {
+    suite_on_device("suite_eager", "eager");
+}
+
+#[test]
+fn suite_traced() {
+    suite_on_device("suite_traced", "traced");
+}
