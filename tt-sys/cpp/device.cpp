@@ -1,12 +1,52 @@
 // Opening, closing and asking a device; traces.
 #include "session.h"
 
+#include <tt-metalium/graph_tracking.hpp>
+
 #include "ttnn/graph/graph_processor.hpp"
 #include "ttnn/graph/graph_trace_utils.hpp"
 
 namespace tt_sys {
 
+// How far from the near end of DRAM a capture has allocated, its operations' own temporaries included.
+class HighWater : public metal::IGraphProcessor {
+public:
+    void track_allocate(const metal::Buffer* buffer) override {
+        if (buffer->buffer_type() == metal::BufferType::DRAM) {
+            end = std::max<std::uint64_t>(end, buffer->address() + buffer->aligned_size_per_bank());
+        }
+    }
+
+    std::uint64_t end = 0;
+};
+
 namespace {
+
+// Takes what is free of DRAM before `end`. A trace writes where its operations had their temporaries, although these were
+// freed; whatever came to lie there (a tensor, a kernel that is compiled later) would be overwritten by a replay.
+Fillers fill_before(std::uint64_t end, metal::distributed::MeshDevice& mesh) {
+    constexpr std::uint64_t SMALLEST = 64, LARGEST = std::uint64_t{1} << 32;
+    const auto banks = metal::detail::GetMemoryView(&mesh, metal::BufferType::DRAM).num_banks;
+    Fillers fillers;
+    for (std::uint64_t size = LARGEST; size >= SMALLEST;) {
+        metal::distributed::DeviceLocalBufferConfig local{};
+        local.page_size = std::min<std::uint64_t>(size, 1024);
+        local.buffer_type = metal::BufferType::DRAM;
+        local.bottom_up = true;
+        const auto largest = metal::detail::GetMemoryView(&mesh, metal::BufferType::DRAM);
+        std::shared_ptr<metal::distributed::MeshBuffer> filler;
+        if (size <= largest.largest_contiguous_bytes_free_per_bank) {
+            const metal::distributed::ReplicatedBufferConfig all{size * banks};
+            filler = metal::distributed::MeshBuffer::create(all, local, &mesh);
+        }
+        if (filler && filler->address() < end) {
+            fillers.push_back(std::move(filler));
+        } else {
+            size /= 2;
+        }
+    }
+    return fillers;
+}
 
 constexpr std::uint8_t L1 = 1, TRACE = 2;
 
@@ -91,7 +131,9 @@ std::uint32_t begin_trace(const Device& device) {
     }
     const std::uint32_t trace = *ttnn::operations::trace::begin_trace_capture(&mesh, ttnn::QueueId(0));
     session.capturing = trace;
-    session.traces.insert(trace);
+    session.traces[trace];
+    session.high_water = std::make_shared<HighWater>();
+    metal::GraphTracker::instance().push_processor(session.high_water);
     return trace;
 }
 
@@ -102,7 +144,10 @@ void end_trace(const Device& device, std::uint32_t trace) {
         throw std::runtime_error("trace " + std::to_string(trace) + " is not being captured");
     }
     session.capturing.reset();
+    metal::GraphTracker::instance().pop_processor();
+    const std::uint64_t end = std::exchange(session.high_water, nullptr)->end;
     ttnn::operations::trace::end_trace_capture(&mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0));
+    session.traces[trace] = fill_before(end, mesh);
 }
 
 void execute_trace(const Device& device, std::uint32_t trace, bool blocking) {

@@ -26,7 +26,7 @@ void Session::close() {
     for (Slot* slot : slots) {
         slot->tensor.reset();
     }
-    for (std::uint32_t trace : traces) {
+    for (const auto& [trace, fillers] : traces) {
         ttnn::operations::trace::release_trace(mesh.get(), metal::distributed::MeshTraceId(trace));
     }
     traces.clear();

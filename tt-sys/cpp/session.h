@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -20,11 +21,18 @@ struct Slot {
     ~Slot();
 };
 
+// Everything that keeps others out of the memory that a trace writes.
+using Fillers = std::vector<std::shared_ptr<metal::distributed::MeshBuffer>>;
+
+// Watches allocations during a capture.
+class HighWater;
+
 // An open device with everything that must go before it does.
 struct Session {
     std::shared_ptr<metal::distributed::MeshDevice> mesh;
     std::unordered_set<Slot*> slots;
-    std::unordered_set<std::uint32_t> traces;
+    std::unordered_map<std::uint32_t, Fillers> traces;
+    std::shared_ptr<HighWater> high_water;
     std::optional<std::uint32_t> capturing;
     std::vector<ttnn::Tensor> pieces;
 

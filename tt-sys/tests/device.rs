@@ -10,7 +10,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use tt_sys::ops::{self, BinaryOp, Linear, Rhs};
-use tt_sys::{BufferType, DataType, Device, OpenOptions, Result, TensorSpec};
+use tt_sys::{BufferType, DataType, Device, MemoryConfig, OpenOptions, Result, TensorSpec};
 
 const CHILD: &str = "TT_SYS_TEST_CHILD";
 
@@ -135,6 +135,31 @@ fn a_trace_of_matmuls_replays_with_new_inputs() {
     });
 }
 
+/// Operations have temporaries of their own (here the rows between tiles), whose memory is free after the capture.
+#[test]
+fn a_replay_writes_into_nothing_that_was_made_after_the_capture() {
+    on_device("a_replay_writes_into_nothing_that_was_made_after_the_capture", |device| {
+        const DRAM: MemoryConfig = MemoryConfig::DRAM;
+        let x =
+            device.from_floats(&TensorSpec::tiles(&[1, 1, 96, 64], DataType::Float32), &[1.0; 96 * 64])?;
+        let run = || ops::slice(&x, &[0, 0, 33, 0], &[1, 1, 90, 64], &[1; 4], DRAM);
+        drop(run()?);
+        let trace = device.begin_trace()?;
+        let kept = run()?;
+        trace.end()?;
+        let later = (0..32)
+            .map(|_| ops::binary(BinaryOp::Add, &x, Rhs::Scalar(1.0), &ops::Binary::new(DataType::Float32)))
+            .collect::<Result<Vec<_>>>()?;
+        trace.execute(true)?;
+        assert_eq!(kept.to_floats()?, [1.0; 57 * 64]);
+        for tensor in &later {
+            assert_eq!(tensor.to_floats()?, [2.0; 96 * 64]);
+        }
+        drop(trace);
+        Ok(())
+    });
+}
+
 #[test]
 fn what_ttnn_refuses_is_an_error_in_one_line_and_the_device_goes_on() {
     on_device("what_ttnn_refuses_is_an_error_in_one_line_and_the_device_goes_on", |device| {
@@ -154,7 +179,7 @@ fn handles_outlive_the_device_in_any_order() {
     on_device("handles_outlive_the_device_in_any_order", |device| {
         let spec = TensorSpec::tiles(&[1, 1, 32, 32], DataType::Bfloat16);
         let first = device.from_floats(&spec, &ramp(1024))?;
-        let view = ops::reshape(&first, &[1, 1, 1024, 1], tt_sys::MemoryConfig::DRAM)?;
+        let view = ops::reshape(&first, &[1, 1, 1024, 1], MemoryConfig::DRAM)?;
         let kept = Rc::new(device.from_floats(&spec, &ramp(1024))?);
         drop(first);
         assert_eq!(view.to_floats()?, {

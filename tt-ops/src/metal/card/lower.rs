@@ -341,7 +341,7 @@ impl<'a> Lowering<'a> {
         };
         match op {
             Op::Slice { begins, ends, step } => {
-                self.keep(ops::slice(&x, &widened(begins, 0), &widened(ends, 1), &widened(step, 1), DRAM))
+                self.slice(x, spec, widened(begins, 0), widened(ends, 1), &widened(step, 1))
             }
             Op::Reshape { shape } if dims(*shape) == dims(spec.shape) => Ok(x),
             Op::Reshape { shape } => self.keep(ops::reshape(&x, &dims(*shape), DRAM)),
@@ -364,6 +364,35 @@ impl<'a> Lowering<'a> {
             Op::Clone { .. } => self.keep(ops::clone(&x, DRAM)),
             _ => Err(TtError::argument(self.name, "an op that the card does not have", "another")),
         }
+    }
+
+    /// Rows that start within a tile are moved one by one, and TTNN's kernel fails on rows that are no whole tiles wide (28
+    /// bytes, for one): those are widened first and narrowed afterwards, whole tiles at a time.
+    fn slice(
+        &mut self,
+        x: Rc<Tensor>,
+        spec: TensorSpec,
+        mut begins: Vec<u32>,
+        mut ends: Vec<u32>,
+        step: &[u32],
+    ) -> Result<Rc<Tensor>> {
+        const DRAM: SysMemory = SysMemory::DRAM;
+        let [_, _, _, width] = dims(spec.shape);
+        let whole = width.next_multiple_of(TILE as u32);
+        let within =
+            !begins[2].is_multiple_of(TILE as u32) && begins[3] == 0 && ends[3] == width && step == [1; 4];
+        if spec.layout != Layout::Tile || whole == width || !within {
+            return self.keep(ops::slice(&x, &begins, &ends, step, DRAM));
+        }
+        let wide = self.keep(ops::pad(&x, &[0, 0, 0, whole - width], 0.0, DRAM))?;
+        ends[3] = whole;
+        let rows = self.keep(ops::slice(&wide, &begins, &ends, step, DRAM))?;
+        for dim in 0..3 {
+            ends[dim] -= begins[dim];
+            begins[dim] = 0;
+        }
+        ends[3] = width;
+        self.keep(ops::slice(&rows, &begins, &ends, step, DRAM))
     }
 
     fn embedding(&mut self, operands: &[Operand], out: &TensorSpec, dtype: DataType) -> Result<Rc<Tensor>> {
