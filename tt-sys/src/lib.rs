@@ -1,12 +1,12 @@
 //! The bridge to tt-metal's C++ API: a Tenstorrent card, its tensors, TTNN's operations and traces, as safe Rust.
 //!
-//! Everything but [`Error`] needs the feature `metal`, with which `build.rs` finds tt-metal and compiles the C++ layer
+//! Everything but `Error` needs the feature `metal`, with which `build.rs` finds tt-metal and compiles the C++ layer
 //! in `cpp/`; without it nothing C++ is compiled. See `docs/metal.md` for how to build.
 //!
-//! * A [`Device`] is one open card. It belongs to the thread that opened it, and so does all that is made from it:
+//! * A `Device` is one open card. It belongs to the thread that opened it, and so does all that is made from it:
 //!   no handle is `Send`.
-//! * A [`Tensor`] is memory on it. Handles may be dropped in any order, also after the device was closed.
-//! * [`ops`] are TTNN's operations. What TTNN refuses is an [`Error`], and nothing unwinds across the bridge. What it
+//! * A `Tensor` is memory on it. Handles may be dropped in any order, also after the device was closed.
+//! * `ops` are TTNN's operations. What TTNN refuses is an `Error`, and nothing unwinds across the bridge. What it
 //!   cannot recover from (a kernel that does not compile, a fault in a driver) ends the process.
 #![cfg_attr(
     feature = "metal",
