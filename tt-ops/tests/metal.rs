@@ -1,13 +1,15 @@
 //! The op suite on the card or its functional simulator, in processes of its own: the simulator ends the process at what
 //! it cannot do, and then the next process goes on with the next case. Says that it was skipped where there is neither.
 //!
-//! Cases that the simulator cannot run are in `metal/ignored.rs`, each with its reason; one that passes nevertheless
-//! fails the test, so that the list stays true.
+//! Cases that do not hold there are in `metal/ignored.rs`, each with its reason; one that passes nevertheless fails the
+//! test, and so does an entry that no case has, so that the list stays true.
 #![cfg(feature = "metal")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "metal/ignored.rs"]
 mod ignored;
+#[path = "metal/trace.rs"]
+mod trace;
 
 use std::process::Command;
 
@@ -95,22 +97,28 @@ fn group(test: &str, number: usize, mode: &str) -> Vec<Row> {
             .chain(errors.lines())
             .rfind(|line| line.contains("ERROR") || line.contains("panicked"));
         let failure = Some(format!("{}: {}", output.status, said.unwrap_or("no word")));
-        match open {
-            Some((index, op, case)) => {
-                rows.push(Row { op, case, difference: None, failure });
-                first = index + 1;
-            }
-            None => {
-                rows.push(Row {
-                    op: format!("group {number}"),
-                    case: "operands".into(),
-                    difference: None,
-                    failure,
-                });
-                return rows;
-            }
-        }
+        let Some((index, op, case)) = open else {
+            rows.push(Row {
+                op: format!("group {number}"),
+                case: "operands".into(),
+                difference: None,
+                failure,
+            });
+            return rows;
+        };
+        rows.push(Row { op, case, difference: None, failure });
+        first = index + 1;
     }
+}
+
+/// Whether there is something to open; says so where there is not.
+fn device_is_there() -> bool {
+    let there =
+        std::env::var_os("TT_METAL_SIMULATOR").is_some() || std::path::Path::new("/dev/tenstorrent").exists();
+    if !there {
+        println!("skipped: no card, and TT_METAL_SIMULATOR is not set");
+    }
+    there
 }
 
 fn suite_on_device(test: &str, mode: &str) {
@@ -118,15 +126,13 @@ fn suite_on_device(test: &str, mode: &str) {
         child(&task);
         return;
     }
-    if std::env::var_os("TT_METAL_SIMULATOR").is_none() && !std::path::Path::new("/dev/tenstorrent").exists()
-    {
-        println!("skipped: no card, and TT_METAL_SIMULATOR is not set");
+    if !device_is_there() {
         return;
     }
     let only: Option<Vec<usize>> =
         std::env::var(ONLY).ok().map(|list| list.split(',').map(|n| n.parse().unwrap()).collect());
     let wanted = |number: &usize| only.as_ref().is_none_or(|only| only.contains(number));
-    let mut problems = Vec::new();
+    let (mut problems, mut seen) = (Vec::new(), Vec::new());
     for number in (0..suite::groups::<Metal>()).filter(wanted) {
         for row in group(test, number, mode) {
             let numbers = row.difference.map_or_else(String::new, |d| {
@@ -143,7 +149,11 @@ fn suite_on_device(test: &str, mode: &str) {
             if row.failure.is_some() != reason.is_some() {
                 problems.push(format!("{}, {}: {verdict}", row.op, row.case));
             }
+            seen.push((row.op, row.case));
         }
+    }
+    if only.is_none() {
+        problems.extend(ignored::without_case(&seen));
     }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }

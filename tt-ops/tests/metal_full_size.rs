@@ -1,6 +1,6 @@
-//! TTNN accepts every op of GR00T N1.5 at its full size, and the op fits a core: planned, not run, on whatever there is
-//! (card, functional simulator, or the mock device of `TT_METAL_MOCK_CLUSTER_DESC_PATH`). Says that it was skipped where
-//! there is none.
+//! TTNN accepts the large ops of GR00T N1.5 at their full size (a list written by hand), and each fits a core: planned, not
+//! run, on whatever there is (card, functional simulator, or the mock device of `TT_METAL_MOCK_CLUSTER_DESC_PATH`). Says
+//! that it was skipped where there is none.
 #![cfg(feature = "metal")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +12,9 @@ use tt_ops::{Activation, Bfloat16, DataType, Device, Float32, Metal, Result, Ten
 const L1_BYTES: u64 = 1464 * 1024;
 
 /// Rows of a stage, inputs, outputs, data type of the weight, activation, residual.
-const LINEARS: [(&str, usize, usize, usize, DataType, Option<Activation>, bool); 24] = {
+type LinearCall = (&'static str, usize, usize, usize, DataType, Option<Activation>, bool);
+
+const LINEARS: [LinearCall; 24] = {
     use DataType::{Bfloat8B as B8, Bfloat16 as B16};
     const GELU: Option<Activation> = Some(Activation::GeluTanh);
     [
@@ -44,7 +46,9 @@ const LINEARS: [(&str, usize, usize, usize, DataType, Option<Activation>, bool);
 };
 
 /// Heads, kv heads, head size, queries, keys, causal, masked.
-const ATTENTIONS: [(&str, usize, usize, usize, usize, usize, bool, bool); 5] = [
+type AttentionCall = (&'static str, usize, usize, usize, usize, usize, bool, bool);
+
+const ATTENTIONS: [AttentionCall; 5] = [
     ("vision", 16, 16, 72, 256, 256, false, false),
     ("llm", 16, 8, 128, 320, 320, true, false),
     ("adapter", 32, 32, 64, 320, 320, false, true),
@@ -70,7 +74,7 @@ fn judge<O>(device: &Metal, name: &str, problems: &mut Vec<String>, body: impl F
 }
 
 #[test]
-fn every_op_of_the_full_size_is_accepted_and_fits() {
+fn the_large_ops_of_the_full_size_are_accepted_and_fit() {
     let variables = ["TT_METAL_MOCK_CLUSTER_DESC_PATH", "TT_METAL_SIMULATOR"];
     let simulated = variables.iter().any(|v| std::env::var_os(v).is_some());
     if !simulated && !std::path::Path::new("/dev/tenstorrent").exists() {

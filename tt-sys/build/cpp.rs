@@ -20,25 +20,15 @@ pub(crate) fn build(found: &Installation) -> Result<(), String> {
         .define("TT_SYS_BRIDGE", out.join("cxxbridge"));
     match found {
         Installation::Directories { includes, libraries, version } => {
-            say_if_untried(*version);
             let joined = env::join_paths(includes).map_err(|e| e.to_string())?;
-            cmake
-                .define("TT_SYS_INCLUDE_DIRS", joined.to_string_lossy().replace(':', ";"))
-                .define("TT_SYS_METAL_VERSION", version.number().to_string());
-            let built = cmake.build();
+            cmake.define("TT_SYS_INCLUDE_DIRS", joined.to_string_lossy().replace(':', ";"));
+            let built = compile(&mut cmake, *version);
             link(&built, libraries);
         }
         Installation::Package => {
-            let built = package(&mut cmake)?;
-            let facts = |name: &str| {
-                let path = built.join("build").join(name);
-                fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
-            };
-            let version = facts("version.txt")?;
-            Version::parse(&version)
-                .ok_or_else(|| format!("tt-metal says its version is {version:?}"))?
-                .check()?;
-            let library = PathBuf::from(facts("library.txt")?.trim());
+            let version = package(&out.join("probe"))?;
+            let built = compile(&mut cmake, version);
+            let library = PathBuf::from(said(&built.join("build/library.txt"))?);
             let libraries = library.parent().ok_or("tt-metal's library has no directory")?;
             link(&built, libraries);
         }
@@ -46,19 +36,20 @@ pub(crate) fn build(found: &Installation) -> Result<(), String> {
     Ok(())
 }
 
-fn say_if_untried(version: Version) {
+fn compile(cmake: &mut cmake::Config, version: Version) -> PathBuf {
     if version != Version::TESTED {
         println!("cargo::warning=tt-metal {version} was never tried; {} was", Version::TESTED);
     }
+    cmake.define("TT_SYS_METAL_VERSION", version.number().to_string()).build()
 }
 
-/// Builds against the installed package. That there is none is the usual failure, so it is found out first.
-fn package(cmake: &mut cmake::Config) -> Result<PathBuf, String> {
+/// The installed package's version, found out in the folder `probe`. That there is no package is the usual failure, so
+/// nothing is compiled before.
+fn package(probe: &Path) -> Result<Version, String> {
     let program = env::var("CMAKE").unwrap_or_else(|_| "cmake".into());
-    let probe = PathBuf::from(env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?).join("probe");
     let status = std::process::Command::new(&program)
         .args(["-S", "cpp/probe", "-B"])
-        .arg(&probe)
+        .arg(probe)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status()
@@ -66,7 +57,16 @@ fn package(cmake: &mut cmake::Config) -> Result<PathBuf, String> {
     if !status.success() {
         return Err(not_found("which CMake does not know"));
     }
-    Ok(cmake.build())
+    let text = said(&probe.join("version.txt"))?;
+    let version = Version::parse(&text).ok_or_else(|| format!("tt-metal says its version is {text:?}"))?;
+    version.check()?;
+    Ok(version)
+}
+
+/// What CMake wrote to a file.
+fn said(path: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(text.trim().into())
 }
 
 /// Tells cargo what to link and where it will be at run time.

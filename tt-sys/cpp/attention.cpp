@@ -17,7 +17,7 @@ std::unique_ptr<Tensor> attention(
     float scale,
     std::uint32_t q_chunk,
     std::uint32_t k_chunk,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute) {
     const auto& query = tensor_of(q);
     ttnn::operations::transformer::SDPAProgramConfig program{};
@@ -33,7 +33,7 @@ std::unique_ptr<Tensor> attention(
 }
 
 std::unique_ptr<Tensor> rotary_embedding(
-    const Tensor& handle, const Tensor& cos, const Tensor& sin, const Placement& placement, const Compute& compute) {
+    const Tensor& handle, const Tensor& cos, const Tensor& sin, Placement placement, const Compute& compute) {
     const auto& x = tensor_of(handle);
     return wrap(
         ttnn::experimental::rotary_embedding_hf(
@@ -47,7 +47,7 @@ void create_heads(
     std::uint32_t num_heads,
     std::uint32_t num_kv_heads,
     bool transpose_key,
-    const Placement& placement,
+    Placement placement,
     Tensor& q,
     Tensor& k,
     Tensor& v) {
@@ -59,7 +59,7 @@ void create_heads(
     v.slot = slot_of(std::move(value), session);
 }
 
-std::unique_ptr<Tensor> concat_heads(const Tensor& x, const Placement& placement) {
+std::unique_ptr<Tensor> concat_heads(const Tensor& x, Placement placement) {
     return wrap(ttnn::experimental::nlp_concat_heads(tensor_of(x), memory_config_of(placement)), x);
 }
 

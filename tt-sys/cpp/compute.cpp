@@ -63,7 +63,7 @@ std::optional<ttnn::operations::matmul::MatmulProgramConfig> program_of(
         case MULTICAST_1D: {
             matmul::MatmulMultiCoreReuseMultiCast1DProgramConfig config{};
             fill(config);
-            config.mcast_in0 = program.mcast_in0;
+            config.mcast_in0 = true;
             return config;
         }
         default: throw std::invalid_argument("program config code " + std::to_string(program.kind));
@@ -123,7 +123,7 @@ std::unique_ptr<Tensor> linear(
     bool transpose_a,
     bool transpose_b,
     std::uint8_t dtype,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute,
     const Program& program) {
     const auto& a = tensor_of(x);
@@ -145,7 +145,7 @@ std::unique_ptr<Tensor> binary(
     std::uint8_t op,
     rust::Slice<const std::uint8_t> activations,
     std::uint8_t dtype,
-    const Placement& placement) {
+    Placement placement) {
     return wrap(
         apply(tensor_of(a), tensor_of(b), op, Activations(activations), dtype_of(dtype), memory_config_of(placement)),
         a);
@@ -157,12 +157,12 @@ std::unique_ptr<Tensor> binary_scalar(
     std::uint8_t op,
     rust::Slice<const std::uint8_t> activations,
     std::uint8_t dtype,
-    const Placement& placement) {
+    Placement placement) {
     return wrap(
         apply(tensor_of(a), b, op, Activations(activations), dtype_of(dtype), memory_config_of(placement)), a);
 }
 
-std::unique_ptr<Tensor> unary(const Tensor& handle, std::uint8_t op, const Placement& placement) {
+std::unique_ptr<Tensor> unary(const Tensor& handle, std::uint8_t op, Placement placement) {
     const auto& x = tensor_of(handle);
     const auto memory = memory_config_of(placement);
     switch (static_cast<Function>(op)) {
@@ -183,7 +183,7 @@ std::unique_ptr<Tensor> layer_norm(
     float epsilon,
     const Tensor& weight,
     const Tensor& bias,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute) {
     const auto& x = tensor_of(handle);
     return wrap(
@@ -194,7 +194,7 @@ std::unique_ptr<Tensor> layer_norm(
 }
 
 std::unique_ptr<Tensor> rms_norm(
-    const Tensor& handle, float epsilon, const Tensor& weight, const Placement& placement, const Compute& compute) {
+    const Tensor& handle, float epsilon, const Tensor& weight, Placement placement, const Compute& compute) {
     const auto& x = tensor_of(handle);
     return wrap(
         ttnn::rms_norm(
@@ -203,7 +203,7 @@ std::unique_ptr<Tensor> rms_norm(
         handle);
 }
 
-std::unique_ptr<Tensor> softmax(const Tensor& handle, const Placement& placement, const Compute& compute) {
+std::unique_ptr<Tensor> softmax(const Tensor& handle, Placement placement, const Compute& compute) {
     const auto& x = tensor_of(handle);
     return wrap(ttnn::softmax(x, -1, memory_config_of(placement), compute_of(x, compute), true), handle);
 }

@@ -48,16 +48,6 @@ Fillers fill_before(std::uint64_t end, metal::distributed::MeshDevice& mesh) {
     return fillers;
 }
 
-constexpr std::uint8_t L1 = 1, TRACE = 2;
-
-metal::BufferType buffer_type_of(std::uint8_t code) {
-    switch (code) {
-        case L1: return metal::BufferType::L1;
-        case TRACE: return metal::BufferType::TRACE;
-        default: return metal::BufferType::DRAM;
-    }
-}
-
 }  // namespace
 
 std::unique_ptr<Device> open_device(const OpenOptions& options) {
@@ -98,8 +88,6 @@ MemoryUse memory_use(const Device& device, std::uint8_t buffer_type) {
     use.largest_free_per_bank = view.largest_contiguous_bytes_free_per_bank;
     return use;
 }
-
-std::size_t program_cache_entries(const Device& device) { return mesh_of(device).num_program_cache_entries(); }
 
 void begin_query(const Device& device) {
     mesh_of(device);

@@ -4,7 +4,6 @@
 #include "ttnn/operations/copy/typecast/typecast.hpp"
 #include "ttnn/operations/data_movement/clone/clone.hpp"
 #include "ttnn/operations/data_movement/concat/concat.hpp"
-#include "ttnn/operations/data_movement/copy/copy.hpp"
 #include "ttnn/operations/data_movement/pad/pad.hpp"
 #include "ttnn/operations/data_movement/permute/permute.hpp"
 #include "ttnn/operations/data_movement/reshape_view/reshape.hpp"
@@ -22,7 +21,7 @@ ttsl::SmallVector<std::uint32_t> list(rust::Slice<const std::uint32_t> values) {
 }  // namespace
 
 std::unique_ptr<Tensor> embedding(
-    const Tensor& ids, const Tensor& table, std::uint8_t dtype, const Placement& placement) {
+    const Tensor& ids, const Tensor& table, std::uint8_t dtype, Placement placement) {
     return wrap(
         ttnn::embedding(
             tensor_of(ids), tensor_of(table), std::nullopt, metal::Layout::TILE, {}, dtype_of(dtype),
@@ -35,7 +34,7 @@ void concat_begin(const Device& device) { device.session->pieces.clear(); }
 
 void concat_push(const Device& device, const Tensor& x) { device.session->pieces.push_back(tensor_of(x)); }
 
-std::unique_ptr<Tensor> concat_end(const Device& device, std::int32_t dim, const Placement& placement) {
+std::unique_ptr<Tensor> concat_end(const Device& device, std::int32_t dim, Placement placement) {
     const auto pieces = std::move(device.session->pieces);
     device.session->pieces.clear();
     return wrap(ttnn::concat(pieces, dim, memory_config_of(placement)), device.session);
@@ -46,12 +45,12 @@ std::unique_ptr<Tensor> slice(
     rust::Slice<const std::uint32_t> begins,
     rust::Slice<const std::uint32_t> ends,
     rust::Slice<const std::uint32_t> step,
-    const Placement& placement) {
+    Placement placement) {
     return wrap(ttnn::slice(tensor_of(x), list(begins), list(ends), list(step), memory_config_of(placement)), x);
 }
 
 std::unique_ptr<Tensor> pad(
-    const Tensor& x, rust::Slice<const std::uint32_t> after, float value, const Placement& placement) {
+    const Tensor& x, rust::Slice<const std::uint32_t> after, float value, Placement placement) {
     ttsl::SmallVector<std::array<std::uint32_t, 2>> padding;
     for (const std::uint32_t count : after) {
         padding.push_back({0, count});
@@ -59,32 +58,30 @@ std::unique_ptr<Tensor> pad(
     return wrap(ttnn::pad(tensor_of(x), padding, value, true, memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> reshape(const Tensor& x, rust::Slice<const std::uint32_t> shape, const Placement& placement) {
+std::unique_ptr<Tensor> reshape(const Tensor& x, rust::Slice<const std::uint32_t> shape, Placement placement) {
     return wrap(ttnn::reshape(tensor_of(x), metal::Shape(list(shape)), memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> permute(const Tensor& x, rust::Slice<const std::uint32_t> dims, const Placement& placement) {
+std::unique_ptr<Tensor> permute(const Tensor& x, rust::Slice<const std::uint32_t> dims, Placement placement) {
     const ttsl::SmallVector<std::int64_t> order(dims.begin(), dims.end());
     return wrap(ttnn::permute(tensor_of(x), order, memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> typecast(const Tensor& x, std::uint8_t dtype, const Placement& placement) {
+std::unique_ptr<Tensor> typecast(const Tensor& x, std::uint8_t dtype, Placement placement) {
     return wrap(ttnn::typecast(tensor_of(x), dtype_of(dtype), memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, const Placement& placement) {
+std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, Placement placement) {
     return wrap(
         ttnn::to_layout(tensor_of(x), layout_of(layout), std::nullopt, memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> to_memory_config(const Tensor& x, const Placement& placement) {
+std::unique_ptr<Tensor> to_memory_config(const Tensor& x, Placement placement) {
     return wrap(ttnn::to_memory_config(tensor_of(x), memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> clone_tensor(const Tensor& x, const Placement& placement) {
+std::unique_ptr<Tensor> clone_tensor(const Tensor& x, Placement placement) {
     return wrap(ttnn::clone(tensor_of(x), std::nullopt, memory_config_of(placement), std::nullopt), x);
 }
-
-void copy_into(const Tensor& from, const Tensor& to) { ttnn::assign(tensor_of(from), tensor_of(to)); }
 
 }  // namespace tt_sys

@@ -1,14 +1,21 @@
 // Sessions, slots and conversions.
 #include "session.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace tt_sys {
 
 namespace {
 
-constexpr std::uint8_t BFLOAT16 = 0, FLOAT32 = 1, UINT32 = 2, BFLOAT8_B = 3, BFLOAT4_B = 4, INT32 = 5;
-constexpr std::uint8_t ROW_MAJOR = 0, TILE = 1;
-constexpr std::uint8_t INTERLEAVED = 0, HEIGHT_SHARDED = 1, WIDTH_SHARDED = 2, BLOCK_SHARDED = 3;
-constexpr std::uint8_t L1 = 1;
+// At each code its data type.
+constexpr metal::DataType DATA_TYPES[] = {
+    metal::DataType::BFLOAT16,
+    metal::DataType::FLOAT32,
+    metal::DataType::UINT32,
+    metal::DataType::BFLOAT8_B,
+    metal::DataType::BFLOAT4_B,
+    metal::DataType::INT32};
 
 }  // namespace
 
@@ -98,56 +105,40 @@ std::unique_ptr<Tensor> wrap(ttnn::Tensor tensor, const Tensor& like) {
     return wrap(std::move(tensor), session);
 }
 
-metal::DataType dtype_of(std::uint8_t code) {
-    switch (code) {
-        case BFLOAT16: return metal::DataType::BFLOAT16;
-        case FLOAT32: return metal::DataType::FLOAT32;
-        case UINT32: return metal::DataType::UINT32;
-        case BFLOAT8_B: return metal::DataType::BFLOAT8_B;
-        case BFLOAT4_B: return metal::DataType::BFLOAT4_B;
-        case INT32: return metal::DataType::INT32;
-        default: throw std::invalid_argument("data type code " + std::to_string(code));
+metal::DataType dtype_of(std::uint8_t number) {
+    if (number >= std::size(DATA_TYPES)) {
+        throw std::invalid_argument("data type code " + std::to_string(number));
     }
+    return DATA_TYPES[number];
 }
 
 std::uint8_t code_of(metal::DataType dtype) {
-    switch (dtype) {
-        case metal::DataType::BFLOAT16: return BFLOAT16;
-        case metal::DataType::FLOAT32: return FLOAT32;
-        case metal::DataType::UINT32: return UINT32;
-        case metal::DataType::BFLOAT8_B: return BFLOAT8_B;
-        case metal::DataType::BFLOAT4_B: return BFLOAT4_B;
-        case metal::DataType::INT32: return INT32;
-        default: throw std::invalid_argument("a data type that has no place here");
+    const auto found = std::find(std::begin(DATA_TYPES), std::end(DATA_TYPES), dtype);
+    if (found == std::end(DATA_TYPES)) {
+        throw std::invalid_argument("a data type that has no place here");
+    }
+    return static_cast<std::uint8_t>(found - std::begin(DATA_TYPES));
+}
+
+metal::Layout layout_of(std::uint8_t number) {
+    switch (number) {
+        case code::ROW_MAJOR: return metal::Layout::ROW_MAJOR;
+        case code::TILE: return metal::Layout::TILE;
+        default: throw std::invalid_argument("layout code " + std::to_string(number));
     }
 }
 
-metal::Layout layout_of(std::uint8_t code) {
-    switch (code) {
-        case ROW_MAJOR: return metal::Layout::ROW_MAJOR;
-        case TILE: return metal::Layout::TILE;
-        default: throw std::invalid_argument("layout code " + std::to_string(code));
+metal::BufferType buffer_type_of(std::uint8_t number) {
+    switch (number) {
+        case code::DRAM: return metal::BufferType::DRAM;
+        case code::L1: return metal::BufferType::L1;
+        case code::TRACE: return metal::BufferType::TRACE;
+        default: throw std::invalid_argument("memory code " + std::to_string(number));
     }
 }
 
-metal::MemoryConfig memory_config_of(const Placement& placement) {
-    const auto buffer_type = placement.buffer_type == L1 ? metal::BufferType::L1 : metal::BufferType::DRAM;
-    if (placement.memory_layout == INTERLEAVED) {
-        return metal::MemoryConfig(metal::TensorMemoryLayout::INTERLEAVED, buffer_type);
-    }
-    const metal::CoreRangeSet cores(
-        metal::CoreRange({0, 0}, {placement.grid_x - std::size_t{1}, placement.grid_y - std::size_t{1}}));
-    const metal::ShardSpec shard(
-        cores, {placement.shard_rows, placement.shard_columns}, metal::ShardOrientation::ROW_MAJOR);
-    switch (placement.memory_layout) {
-        case HEIGHT_SHARDED:
-            return metal::MemoryConfig(metal::TensorMemoryLayout::HEIGHT_SHARDED, buffer_type, shard);
-        case WIDTH_SHARDED:
-            return metal::MemoryConfig(metal::TensorMemoryLayout::WIDTH_SHARDED, buffer_type, shard);
-        case BLOCK_SHARDED:
-            return metal::MemoryConfig(metal::TensorMemoryLayout::BLOCK_SHARDED, buffer_type, shard);
-        default: throw std::invalid_argument("memory layout code " + std::to_string(placement.memory_layout));
-    }
+metal::MemoryConfig memory_config_of(Placement placement) {
+    return metal::MemoryConfig(metal::TensorMemoryLayout::INTERLEAVED, buffer_type_of(placement.buffer_type));
 }
 
 metal::TensorSpec spec_of(const Spec& spec) {

@@ -42,7 +42,6 @@ struct Session {
 };
 
 metal::distributed::MeshDevice& mesh_of(const Device& device);
-std::shared_ptr<Session> session_of(const ttnn::Tensor& tensor);
 
 // The tensor of a handle; an error where there is none any more.
 ttnn::Tensor& tensor_of(const Tensor& handle);
@@ -53,10 +52,17 @@ std::unique_ptr<Tensor> wrap(ttnn::Tensor tensor, const Tensor& like);
 std::unique_ptr<Tensor> wrap(ttnn::Tensor tensor, const std::shared_ptr<Session>& session);
 std::shared_ptr<Slot> slot_of(ttnn::Tensor tensor, const std::shared_ptr<Session>& session);
 
-metal::DataType dtype_of(std::uint8_t code);
+// Numbers that cross the bridge, as `spec.rs` has them; data types are in `session.cpp`.
+namespace code {
+constexpr std::uint8_t ROW_MAJOR = 0, TILE = 1;
+constexpr std::uint8_t DRAM = 0, L1 = 1, TRACE = 2;
+}  // namespace code
+
+metal::DataType dtype_of(std::uint8_t number);
 std::uint8_t code_of(metal::DataType dtype);
-metal::Layout layout_of(std::uint8_t code);
-metal::MemoryConfig memory_config_of(const Placement& placement);
+metal::Layout layout_of(std::uint8_t number);
+metal::BufferType buffer_type_of(std::uint8_t number);
+metal::MemoryConfig memory_config_of(Placement placement);
 metal::TensorSpec spec_of(const Spec& spec);
 ttnn::DeviceComputeKernelConfig compute_of(const ttnn::Tensor& x, const Compute& compute);
 

@@ -34,22 +34,11 @@ void read(const Tensor& handle, rust::Slice<T> out) {
 }
 
 Placement placement_of(const metal::MemoryConfig& config) {
-    constexpr std::uint8_t DRAM = 0, L1 = 1;
+    if (config.memory_layout() != metal::TensorMemoryLayout::INTERLEAVED) {
+        throw std::invalid_argument("a sharded tensor, which has no place here");
+    }
     Placement placement{};
-    placement.buffer_type = config.buffer_type() == metal::BufferType::L1 ? L1 : DRAM;
-    switch (config.memory_layout()) {
-        case metal::TensorMemoryLayout::HEIGHT_SHARDED: placement.memory_layout = 1; break;
-        case metal::TensorMemoryLayout::WIDTH_SHARDED: placement.memory_layout = 2; break;
-        case metal::TensorMemoryLayout::BLOCK_SHARDED: placement.memory_layout = 3; break;
-        default: placement.memory_layout = 0;
-    }
-    if (const auto& shard = config.shard_spec()) {
-        const auto box = shard->grid.bounding_box();
-        placement.grid_x = static_cast<std::uint32_t>(box.end_coord.x + 1);
-        placement.grid_y = static_cast<std::uint32_t>(box.end_coord.y + 1);
-        placement.shard_rows = shard->shape[0];
-        placement.shard_columns = shard->shape[1];
-    }
+    placement.buffer_type = config.buffer_type() == metal::BufferType::L1 ? code::L1 : code::DRAM;
     return placement;
 }
 
@@ -93,7 +82,7 @@ Spec tensor_spec(const Tensor& handle) {
         spec.shape.push_back(shape[static_cast<std::int32_t>(dim)]);
     }
     spec.dtype = code_of(tensor.dtype());
-    spec.layout = tensor.layout() == metal::Layout::TILE ? 1 : 0;
+    spec.layout = tensor.layout() == metal::Layout::TILE ? code::TILE : code::ROW_MAJOR;
     spec.placement = placement_of(tensor.memory_config());
     return spec;
 }

@@ -35,15 +35,10 @@ pub(crate) mod ffi {
         l1_total: u64,
     }
 
-    /// `shard_*` are 0 where the tensor is interleaved.
+    /// Interleaved in this memory.
     #[derive(Clone, Copy)]
     struct Placement {
         buffer_type: u8,
-        memory_layout: u8,
-        grid_x: u32,
-        grid_y: u32,
-        shard_rows: u32,
-        shard_columns: u32,
     }
 
     struct Spec {
@@ -71,7 +66,6 @@ pub(crate) mod ffi {
         out_subblock_w: u32,
         per_core_m: u32,
         per_core_n: u32,
-        mcast_in0: bool,
     }
 
     unsafe extern "C++" {
@@ -86,7 +80,6 @@ pub(crate) mod ffi {
         fn device_facts(device: &Device) -> Result<DeviceFacts>;
         fn synchronize(device: &Device) -> Result<()>;
         fn memory_use(device: &Device, buffer_type: u8) -> Result<MemoryUse>;
-        fn program_cache_entries(device: &Device) -> Result<usize>;
         fn begin_query(device: &Device) -> Result<()>;
         fn end_query(device: &Device) -> Result<Resources>;
         fn runtime_version() -> Result<String>;
@@ -111,7 +104,6 @@ pub(crate) mod ffi {
         fn tensor_address(tensor: &Tensor) -> Result<u64>;
         fn tensor_is_allocated(tensor: &Tensor) -> Result<bool>;
         fn deallocate(tensor: &Tensor) -> Result<()>;
-        fn copy_into(from: &Tensor, to: &Tensor) -> Result<()>;
         fn dump_tensor(tensor: &Tensor, path: &str) -> Result<()>;
         fn load_tensor(device: &Device, path: &str) -> Result<UniquePtr<Tensor>>;
 
@@ -123,7 +115,7 @@ pub(crate) mod ffi {
             transpose_a: bool,
             transpose_b: bool,
             dtype: u8,
-            placement: &Placement,
+            placement: Placement,
             compute: &Compute,
             program: &Program,
         ) -> Result<UniquePtr<Tensor>>;
@@ -133,7 +125,7 @@ pub(crate) mod ffi {
             op: u8,
             activations: &[u8],
             dtype: u8,
-            placement: &Placement,
+            placement: Placement,
         ) -> Result<UniquePtr<Tensor>>;
         fn binary_scalar(
             a: &Tensor,
@@ -141,25 +133,25 @@ pub(crate) mod ffi {
             op: u8,
             activations: &[u8],
             dtype: u8,
-            placement: &Placement,
+            placement: Placement,
         ) -> Result<UniquePtr<Tensor>>;
-        fn unary(x: &Tensor, op: u8, placement: &Placement) -> Result<UniquePtr<Tensor>>;
+        fn unary(x: &Tensor, op: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn layer_norm(
             x: &Tensor,
             epsilon: f32,
             weight: &Tensor,
             bias: &Tensor,
-            placement: &Placement,
+            placement: Placement,
             compute: &Compute,
         ) -> Result<UniquePtr<Tensor>>;
         fn rms_norm(
             x: &Tensor,
             epsilon: f32,
             weight: &Tensor,
-            placement: &Placement,
+            placement: Placement,
             compute: &Compute,
         ) -> Result<UniquePtr<Tensor>>;
-        fn softmax(x: &Tensor, placement: &Placement, compute: &Compute) -> Result<UniquePtr<Tensor>>;
+        fn softmax(x: &Tensor, placement: Placement, compute: &Compute) -> Result<UniquePtr<Tensor>>;
         fn attention(
             q: &Tensor,
             k: &Tensor,
@@ -169,14 +161,14 @@ pub(crate) mod ffi {
             scale: f32,
             q_chunk: u32,
             k_chunk: u32,
-            placement: &Placement,
+            placement: Placement,
             compute: &Compute,
         ) -> Result<UniquePtr<Tensor>>;
         fn rotary_embedding(
             x: &Tensor,
             cos: &Tensor,
             sin: &Tensor,
-            placement: &Placement,
+            placement: Placement,
             compute: &Compute,
         ) -> Result<UniquePtr<Tensor>>;
         fn create_heads(
@@ -185,34 +177,34 @@ pub(crate) mod ffi {
             num_heads: u32,
             num_kv_heads: u32,
             transpose_key: bool,
-            placement: &Placement,
+            placement: Placement,
             q: Pin<&mut Tensor>,
             k: Pin<&mut Tensor>,
             v: Pin<&mut Tensor>,
         ) -> Result<()>;
-        fn concat_heads(x: &Tensor, placement: &Placement) -> Result<UniquePtr<Tensor>>;
+        fn concat_heads(x: &Tensor, placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn embedding(
             ids: &Tensor,
             table: &Tensor,
             dtype: u8,
-            placement: &Placement,
+            placement: Placement,
         ) -> Result<UniquePtr<Tensor>>;
         fn concat_begin(device: &Device) -> Result<()>;
         fn concat_push(device: &Device, x: &Tensor) -> Result<()>;
-        fn concat_end(device: &Device, dim: i32, placement: &Placement) -> Result<UniquePtr<Tensor>>;
+        fn concat_end(device: &Device, dim: i32, placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn slice(
             x: &Tensor,
             begins: &[u32],
             ends: &[u32],
             step: &[u32],
-            placement: &Placement,
+            placement: Placement,
         ) -> Result<UniquePtr<Tensor>>;
-        fn pad(x: &Tensor, after: &[u32], value: f32, placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn reshape(x: &Tensor, shape: &[u32], placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn permute(x: &Tensor, dims: &[u32], placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn typecast(x: &Tensor, dtype: u8, placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn to_layout(x: &Tensor, layout: u8, placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn to_memory_config(x: &Tensor, placement: &Placement) -> Result<UniquePtr<Tensor>>;
-        fn clone_tensor(x: &Tensor, placement: &Placement) -> Result<UniquePtr<Tensor>>;
+        fn pad(x: &Tensor, after: &[u32], value: f32, placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn reshape(x: &Tensor, shape: &[u32], placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn permute(x: &Tensor, dims: &[u32], placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn typecast(x: &Tensor, dtype: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn to_layout(x: &Tensor, layout: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn to_memory_config(x: &Tensor, placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn clone_tensor(x: &Tensor, placement: Placement) -> Result<UniquePtr<Tensor>>;
     }
 }

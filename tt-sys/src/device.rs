@@ -148,11 +148,6 @@ impl Device {
         })
     }
 
-    /// Compiled programs that the cache holds.
-    pub fn program_cache_entries(&self) -> Result<usize> {
-        Ok(ffi::program_cache_entries(self.ffi())?)
-    }
-
     /// From here on TTNN plans operations and runs none (`ttnn::graph`, `NO_DISPATCH`).
     pub fn begin_query(&self) -> Result<()> {
         Ok(ffi::begin_query(self.ffi())?)

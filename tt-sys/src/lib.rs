@@ -44,10 +44,7 @@ pub use error::{Error, Result};
 #[cfg(feature = "metal")]
 pub use device::{Device, DeviceFacts, MemoryUse, OpenOptions, Resources, version};
 #[cfg(feature = "metal")]
-pub use spec::{
-    BufferType, ComputeKernelConfig, DataType, Layout, MathFidelity, MemoryConfig, Shard, ShardLayout,
-    TensorSpec,
-};
+pub use spec::{BufferType, ComputeKernelConfig, DataType, Layout, MathFidelity, MemoryConfig, TensorSpec};
 #[cfg(feature = "metal")]
 pub use tensor::Tensor;
 #[cfg(feature = "metal")]

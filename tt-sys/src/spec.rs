@@ -1,6 +1,7 @@
 //! What a tensor holds and where, and how precisely an operation computes: TTNN's types of these names.
 
 use crate::bridge::ffi;
+use crate::error::{Error, Result};
 
 /// `ttnn::DataType`, the ones that are used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +21,11 @@ pub enum DataType {
     Int32 = 5,
 }
 
+impl DataType {
+    const ALL: [Self; 6] =
+        [Self::Bfloat16, Self::Float32, Self::Uint32, Self::Bfloat8B, Self::Bfloat4B, Self::Int32];
+}
+
 /// `ttnn::Layout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -28,6 +34,10 @@ pub enum Layout {
     RowMajor = 0,
     /// Tiles of 32 × 32.
     Tile = 1,
+}
+
+impl Layout {
+    const ALL: [Self; 2] = [Self::RowMajor, Self::Tile];
 }
 
 /// `ttnn::BufferType`, the ones that tensors are in.
@@ -40,72 +50,25 @@ pub enum BufferType {
     L1 = 1,
 }
 
-/// How a sharded tensor is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ShardLayout {
-    /// Blocks of rows.
-    Height = 1,
-    /// Blocks of columns.
-    Width = 2,
-    /// Rectangles.
-    Block = 3,
+impl BufferType {
+    const ALL: [Self; 2] = [Self::Dram, Self::L1];
 }
 
-/// One shard per core of a grid that starts at core (0, 0).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shard {
-    /// How the tensor is cut.
-    pub layout: ShardLayout,
-    /// Cores in x and y.
-    pub grid: (u32, u32),
-    /// Rows and columns of a shard, in elements.
-    pub shape: (u32, u32),
-}
-
-/// `ttnn::MemoryConfig`: interleaved where there is no shard.
+/// `ttnn::MemoryConfig`: always interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemoryConfig {
     /// Which memory.
     pub buffer_type: BufferType,
-    /// How it is sharded, if it is.
-    pub shard: Option<Shard>,
 }
 
 impl MemoryConfig {
     /// `ttnn::DRAM_MEMORY_CONFIG`.
-    pub const DRAM: Self = Self { buffer_type: BufferType::Dram, shard: None };
+    pub const DRAM: Self = Self { buffer_type: BufferType::Dram };
     /// `ttnn::L1_MEMORY_CONFIG`.
-    pub const L1: Self = Self { buffer_type: BufferType::L1, shard: None };
+    pub const L1: Self = Self { buffer_type: BufferType::L1 };
 
     pub(crate) fn to_ffi(self) -> ffi::Placement {
-        let shard = self.shard;
-        ffi::Placement {
-            buffer_type: self.buffer_type as u8,
-            memory_layout: shard.map_or(0, |s| s.layout as u8),
-            grid_x: shard.map_or(0, |s| s.grid.0),
-            grid_y: shard.map_or(0, |s| s.grid.1),
-            shard_rows: shard.map_or(0, |s| s.shape.0),
-            shard_columns: shard.map_or(0, |s| s.shape.1),
-        }
-    }
-
-    fn from_ffi(p: ffi::Placement) -> Self {
-        let layout = match p.memory_layout {
-            1 => Some(ShardLayout::Height),
-            2 => Some(ShardLayout::Width),
-            3 => Some(ShardLayout::Block),
-            _ => None,
-        };
-        let grid = (p.grid_x, p.grid_y);
-        Self {
-            buffer_type: if p.buffer_type == BufferType::L1 as u8 {
-                BufferType::L1
-            } else {
-                BufferType::Dram
-            },
-            shard: layout.map(|layout| Shard { layout, grid, shape: (p.shard_rows, p.shard_columns) }),
-        }
+        ffi::Placement { buffer_type: self.buffer_type as u8 }
     }
 }
 
@@ -147,22 +110,23 @@ impl TensorSpec {
         }
     }
 
-    pub(crate) fn from_ffi(spec: ffi::Spec) -> Self {
-        let dtype = match spec.dtype {
-            1 => DataType::Float32,
-            2 => DataType::Uint32,
-            3 => DataType::Bfloat8B,
-            4 => DataType::Bfloat4B,
-            5 => DataType::Int32,
-            _ => DataType::Bfloat16,
-        };
-        Self {
+    pub(crate) fn from_ffi(spec: ffi::Spec) -> Result<Self> {
+        let buffer_type = spec.placement.buffer_type;
+        Ok(Self {
             shape: spec.shape,
-            dtype,
-            layout: if spec.layout == Layout::Tile as u8 { Layout::Tile } else { Layout::RowMajor },
-            memory_config: MemoryConfig::from_ffi(spec.placement),
-        }
+            dtype: named(&DataType::ALL, |d| *d as u8 == spec.dtype, "data type", spec.dtype)?,
+            layout: named(&Layout::ALL, |l| *l as u8 == spec.layout, "layout", spec.layout)?,
+            memory_config: MemoryConfig {
+                buffer_type: named(&BufferType::ALL, |b| *b as u8 == buffer_type, "memory", buffer_type)?,
+            },
+        })
     }
+}
+
+/// What the C++ layer means by `code`.
+fn named<T: Copy>(all: &[T], is_it: impl Fn(&T) -> bool, what: &str, code: u8) -> Result<T> {
+    let found = all.iter().copied().find(|one| is_it(one));
+    found.ok_or_else(|| Error::from_exception(&format!("{what} code {code}, wanted below {}", all.len())))
 }
 
 /// `MathFidelity`: how many passes the matrix engine makes over the mantissas of a product.

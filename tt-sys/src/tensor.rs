@@ -35,7 +35,7 @@ impl Tensor {
     /// # Errors
     /// Here and below: a tensor that was deallocated, or whose device was closed.
     pub fn spec(&self) -> Result<TensorSpec> {
-        Ok(TensorSpec::from_ffi(ffi::tensor_spec(self.ffi())?))
+        TensorSpec::from_ffi(ffi::tensor_spec(self.ffi())?)
     }
 
     /// Address in each bank.

@@ -10,8 +10,9 @@ use crate::error::Result;
 
 /// A trace, from [`Device::begin_trace`]. Released when dropped.
 ///
-/// A replay reads and writes the addresses of the capture. Tensors from the host keep theirs; results of operations must
-/// be kept alive as long as the trace is, since their memory would be given to others.
+/// A replay reads and writes the addresses of the capture. What it reads from outside, and results that are there when
+/// the capture ends, must be kept alive as long as the trace is, since their memory would be given to others. What the
+/// capture used of DRAM and freed is kept by the trace itself; of L1 it is not.
 pub struct Trace {
     device: Rc<UniquePtr<ffi::Device>>,
     id: u32,

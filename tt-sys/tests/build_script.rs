@@ -77,23 +77,44 @@ fn without_variables_the_package_is_looked_for() {
 
 #[test]
 fn a_build_without_tt_metal_fails_with_one_sentence() {
+    // A CMake that finds nothing, whatever is installed.
+    let Some(text) = what_a_failing_build_says(&[("CMAKE", "false")]) else { return };
+    assert!(text.contains(&locate::not_found("which CMake does not know")), "{text}");
+}
+
+#[test]
+fn a_package_with_another_api_is_refused_before_anything_is_compiled() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        println!("skipped: there is no cmake");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("TT-NNConfig.cmake"), "").unwrap();
+    let version = "set(PACKAGE_VERSION 0.81.1)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n";
+    fs::write(dir.path().join("TT-NNConfigVersion.cmake"), version).unwrap();
+    let place = ("CMAKE_PREFIX_PATH", dir.path().to_str().unwrap());
+    let Some(text) = what_a_failing_build_says(&[place]) else { return };
+    assert!(text.contains("tt-metal 0.81.1 was found, wanted 0.73.0 or later, before 0.79.0"), "{text}");
+}
+
+/// Nothing where the crates for such a build are not there.
+fn what_a_failing_build_says(variables: &[(&str, &str)]) -> Option<String> {
     let mut cargo = Command::new(env!("CARGO"));
+    for variable in locate::VARIABLES {
+        cargo.env_remove(variable);
+    }
     cargo
         .args(["build", "--offline", "--locked", "-p", "tt-sys", "--features", "metal"])
         .arg("--target-dir")
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("without-tt-metal"))
-        // A CMake that finds nothing, whatever is installed.
-        .env("CMAKE", "false")
+        .envs(variables.iter().copied())
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    for variable in locate::VARIABLES {
-        cargo.env_remove(variable);
-    }
     let output = cargo.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     if text.contains("--offline was specified") {
         println!("skipped: the crates of the feature `metal` were never downloaded");
-        return;
+        return None;
     }
     assert!(!output.status.success());
-    assert!(text.contains(&locate::not_found("which CMake does not know")), "{text}");
+    Some(text)
 }

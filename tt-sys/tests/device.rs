@@ -1,5 +1,5 @@
-//! The bridge on a device: a card, the functional simulator (`TT_METAL_SIMULATOR`) or the mock. Built with the feature
-//! `metal`; where there is no device each test says that it was skipped.
+//! The bridge on a device: a card or the functional simulator (`TT_METAL_SIMULATOR`). Built with the feature `metal`; where
+//! there is no device each test says that it was skipped.
 //!
 //! tt-metal keeps one device per process and its simulator ends the process where it cannot go on, so each test runs
 //! itself again as a process of its own.
@@ -140,8 +140,8 @@ fn a_trace_of_matmuls_replays_with_new_inputs() {
 fn a_replay_writes_into_nothing_that_was_made_after_the_capture() {
     on_device("a_replay_writes_into_nothing_that_was_made_after_the_capture", |device| {
         const DRAM: MemoryConfig = MemoryConfig::DRAM;
-        let x =
-            device.from_floats(&TensorSpec::tiles(&[1, 1, 96, 64], DataType::Float32), &[1.0; 96 * 64])?;
+        let x = device
+            .from_floats(&TensorSpec::tiles(&[1, 1, 96, 64], DataType::Float32), &vec![1.0; 96 * 64])?;
         let run = || ops::slice(&x, &[0, 0, 33, 0], &[1, 1, 90, 64], &[1; 4], DRAM);
         drop(run()?);
         let trace = device.begin_trace()?;
@@ -153,7 +153,7 @@ fn a_replay_writes_into_nothing_that_was_made_after_the_capture() {
         trace.execute(true)?;
         assert_eq!(kept.to_floats()?, [1.0; 57 * 64]);
         for tensor in &later {
-            assert_eq!(tensor.to_floats()?, [2.0; 96 * 64]);
+            assert_eq!(tensor.to_floats()?, vec![2.0; 96 * 64]);
         }
         drop(trace);
         Ok(())

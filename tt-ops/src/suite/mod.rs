@@ -23,7 +23,7 @@ mod tolerance;
 
 use std::cell::RefCell;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use tolerance::{Difference, Tolerance, card_tolerance, tolerance};
 
@@ -33,7 +33,7 @@ use crate::error::Result;
 use crate::tensor::Tensor;
 
 /// How a case runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Ops run at once.

@@ -37,5 +37,16 @@ const IGNORED: [(&str, &str, &str); 20] = [
 
 /// Why a case is not expected to pass.
 pub(crate) fn reason(op: &str, case: &str) -> Option<&'static str> {
-    IGNORED.iter().find(|(o, c, _)| *o == op && case.starts_with(c)).map(|(_, _, reason)| *reason)
+    IGNORED.iter().find(|entry| names(entry, op, case)).map(|(_, _, reason)| *reason)
+}
+
+/// Entries that are none of `cases`, ops with their cases.
+pub(crate) fn without_case(cases: &[(String, String)]) -> impl Iterator<Item = String> {
+    let unseen = IGNORED.iter().filter(|entry| !cases.iter().any(|(op, case)| names(entry, op, case)));
+    unseen
+        .map(|(op, case, _)| format!("{op}, {case}: on the list of ignored cases, but there is no such case"))
+}
+
+fn names((o, start, _): &(&str, &str, &str), op: &str, case: &str) -> bool {
+    *o == op && case.starts_with(start)
 }

@@ -45,7 +45,7 @@ pub fn scaled_dot_product_attention(
         args.scale,
         args.q_chunk_size,
         args.k_chunk_size,
-        &args.memory_config.to_ffi(),
+        args.memory_config.to_ffi(),
         &args.compute.to_ffi(),
     )?))
 }
@@ -59,7 +59,7 @@ pub fn rotary_embedding_hf(
     compute: ComputeKernelConfig,
 ) -> Result<Tensor> {
     let (placement, compute) = (memory_config.to_ffi(), compute.to_ffi());
-    Ok(Tensor::new(ffi::rotary_embedding(x.ffi(), cos.ffi(), sin.ffi(), &placement, &compute)?))
+    Ok(Tensor::new(ffi::rotary_embedding(x.ffi(), cos.ffi(), sin.ffi(), placement, &compute)?))
 }
 
 /// `[b, 1, s, (h + 2 kv) e]`, or queries and `kv` apart, to queries, keys and values `[b, h, s, e]`
@@ -80,7 +80,7 @@ pub fn create_heads(
         num_heads,
         num_kv_heads,
         transpose_key,
-        &memory_config.to_ffi(),
+        memory_config.to_ffi(),
         q.pin_mut(),
         k.pin_mut(),
         v.pin_mut(),
@@ -90,5 +90,5 @@ pub fn create_heads(
 
 /// `[b, h, s, e]` to `[b, 1, s, h e]` (`ttnn::experimental::nlp_concat_heads`).
 pub fn concat_heads(x: &Tensor, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::concat_heads(x.ffi(), &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::concat_heads(x.ffi(), memory_config.to_ffi())?))
 }

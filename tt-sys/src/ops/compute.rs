@@ -11,13 +11,8 @@ use crate::tensor::Tensor;
 pub enum ProgramConfig {
     /// Rows over y, columns over x; both operands are multicast.
     Multicast(Blocks),
-    /// Columns (or, without `mcast_in0`, rows) over all cores; the other operand is multicast.
-    Multicast1D {
-        /// Blocks.
-        blocks: Blocks,
-        /// Whether the left operand is the one that is multicast.
-        mcast_in0: bool,
-    },
+    /// Columns over all cores; the left operand is multicast.
+    Multicast1D(Blocks),
 }
 
 /// Blocks of a [`ProgramConfig`].
@@ -37,10 +32,10 @@ pub struct Blocks {
 
 impl ProgramConfig {
     fn to_ffi(config: Option<Self>) -> ffi::Program {
-        let (kind, blocks, mcast_in0) = match config {
-            None => (0, None, false),
-            Some(Self::Multicast(blocks)) => (1, Some(blocks), false),
-            Some(Self::Multicast1D { blocks, mcast_in0 }) => (2, Some(blocks), mcast_in0),
+        let (kind, blocks) = match config {
+            None => (0, None),
+            Some(Self::Multicast(blocks)) => (1, Some(blocks)),
+            Some(Self::Multicast1D(blocks)) => (2, Some(blocks)),
         };
         let none =
             Blocks { grid: (0, 0), in0_block_w: 0, out_subblock: (0, 0), per_core_m: 0, per_core_n: 0 };
@@ -54,7 +49,6 @@ impl ProgramConfig {
             out_subblock_w: b.out_subblock.1,
             per_core_m: b.per_core_m,
             per_core_n: b.per_core_n,
-            mcast_in0,
         }
     }
 }
@@ -145,7 +139,7 @@ pub fn linear(x: &Tensor, w: &Tensor, args: &Linear<'_>) -> Result<Tensor> {
         args.transpose_a,
         args.transpose_b,
         args.dtype as u8,
-        &args.memory_config.to_ffi(),
+        args.memory_config.to_ffi(),
         &args.compute.to_ffi(),
         &ProgramConfig::to_ffi(args.program),
     )?))
@@ -188,15 +182,15 @@ pub fn binary(op: BinaryOp, a: &Tensor, b: Rhs<'_>, args: &Binary) -> Result<Ten
     let codes = [args.lhs_activation, args.rhs_activation, args.activation].map(|a| a.map_or(0, |a| a as u8));
     let (dtype, placement) = (args.dtype as u8, args.memory_config.to_ffi());
     let out = match b {
-        Rhs::Tensor(b) => ffi::binary(a.ffi(), b.ffi(), op as u8, &codes, dtype, &placement),
-        Rhs::Scalar(b) => ffi::binary_scalar(a.ffi(), b, op as u8, &codes, dtype, &placement),
+        Rhs::Tensor(b) => ffi::binary(a.ffi(), b.ffi(), op as u8, &codes, dtype, placement),
+        Rhs::Scalar(b) => ffi::binary_scalar(a.ffi(), b, op as u8, &codes, dtype, placement),
     };
     Ok(Tensor::new(out?))
 }
 
 /// A function of one operand, in its data type (`ttnn::gelu`, `silu`, …), without approximations.
 pub fn unary(op: UnaryOp, x: &Tensor, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::unary(x.ffi(), op as u8, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::unary(x.ffi(), op as u8, memory_config.to_ffi())?))
 }
 
 /// Each row normalised, times `weight`, plus `bias` (`ttnn::layer_norm`).
@@ -211,7 +205,7 @@ pub fn layer_norm(
     let optional = Optional::new()?;
     let (weight, bias) = (optional.or_none(weight), optional.or_none(bias));
     let (placement, compute) = (memory_config.to_ffi(), compute.to_ffi());
-    Ok(Tensor::new(ffi::layer_norm(x.ffi(), epsilon, weight, bias, &placement, &compute)?))
+    Ok(Tensor::new(ffi::layer_norm(x.ffi(), epsilon, weight, bias, placement, &compute)?))
 }
 
 /// Each row over its root mean square, times `weight` (`ttnn::rms_norm`).
@@ -224,10 +218,10 @@ pub fn rms_norm(
 ) -> Result<Tensor> {
     let optional = Optional::new()?;
     let (placement, compute) = (memory_config.to_ffi(), compute.to_ffi());
-    Ok(Tensor::new(ffi::rms_norm(x.ffi(), epsilon, optional.or_none(weight), &placement, &compute)?))
+    Ok(Tensor::new(ffi::rms_norm(x.ffi(), epsilon, optional.or_none(weight), placement, &compute)?))
 }
 
 /// Softmax of each row, numerically stable (`ttnn::softmax`).
 pub fn softmax(x: &Tensor, memory_config: MemoryConfig, compute: ComputeKernelConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::softmax(x.ffi(), &memory_config.to_ffi(), &compute.to_ffi())?))
+    Ok(Tensor::new(ffi::softmax(x.ffi(), memory_config.to_ffi(), &compute.to_ffi())?))
 }

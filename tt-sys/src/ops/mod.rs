@@ -13,7 +13,7 @@ pub use compute::{
     softmax, unary,
 };
 pub use movement::{
-    clone, concat, copy_into, embedding, pad, permute, reshape, slice, to_layout, to_memory_config, typecast,
+    clone, concat, embedding, pad, permute, reshape, slice, to_layout, to_memory_config, typecast,
 };
 
 use cxx::UniquePtr;

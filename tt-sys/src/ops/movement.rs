@@ -16,7 +16,7 @@ pub fn embedding(
     dtype: DataType,
     memory_config: MemoryConfig,
 ) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::embedding(ids.ffi(), table.ffi(), dtype as u8, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::embedding(ids.ffi(), table.ffi(), dtype as u8, memory_config.to_ffi())?))
 }
 
 /// Tensors side by side along `dim` (`ttnn::concat`).
@@ -25,7 +25,7 @@ pub fn concat(device: &Device, tensors: &[&Tensor], dim: i32, memory_config: Mem
     for tensor in tensors {
         ffi::concat_push(device.ffi(), tensor.ffi())?;
     }
-    Ok(Tensor::new(ffi::concat_end(device.ffi(), dim, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::concat_end(device.ffi(), dim, memory_config.to_ffi())?))
 }
 
 /// Elements from `begins` to before `ends`, each `step`-th (`ttnn::slice`).
@@ -36,45 +36,40 @@ pub fn slice(
     step: &[u32],
     memory_config: MemoryConfig,
 ) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::slice(x.ffi(), begins, ends, step, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::slice(x.ffi(), begins, ends, step, memory_config.to_ffi())?))
 }
 
 /// `after[dim]` elements of `value` added at the end of each dim (`ttnn::pad`).
 pub fn pad(x: &Tensor, after: &[u32], value: f32, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::pad(x.ffi(), after, value, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::pad(x.ffi(), after, value, memory_config.to_ffi())?))
 }
 
 /// The same elements under another shape; a view where TTNN can (`ttnn::reshape`).
 pub fn reshape(x: &Tensor, shape: &[u32], memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::reshape(x.ffi(), shape, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::reshape(x.ffi(), shape, memory_config.to_ffi())?))
 }
 
 /// Dim `i` of the result is dim `dims[i]` of `x` (`ttnn::permute`).
 pub fn permute(x: &Tensor, dims: &[u32], memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::permute(x.ffi(), dims, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::permute(x.ffi(), dims, memory_config.to_ffi())?))
 }
 
 /// The same values in another data type (`ttnn::typecast`).
 pub fn typecast(x: &Tensor, dtype: DataType, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::typecast(x.ffi(), dtype as u8, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::typecast(x.ffi(), dtype as u8, memory_config.to_ffi())?))
 }
 
 /// The same values in another layout (`ttnn::to_layout`).
 pub fn to_layout(x: &Tensor, layout: Layout, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::to_layout(x.ffi(), layout as u8, &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::to_layout(x.ffi(), layout as u8, memory_config.to_ffi())?))
 }
 
 /// The same values placed elsewhere (`ttnn::to_memory_config`).
 pub fn to_memory_config(x: &Tensor, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::to_memory_config(x.ffi(), &memory_config.to_ffi())?))
+    Ok(Tensor::new(ffi::to_memory_config(x.ffi(), memory_config.to_ffi())?))
 }
 
 /// A copy in memory of its own (`ttnn::clone`).
 pub fn clone(x: &Tensor, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::clone_tensor(x.ffi(), &memory_config.to_ffi())?))
-}
-
-/// The values of `from` in the memory of `to`, which has the same shape (`ttnn::assign`).
-pub fn copy_into(from: &Tensor, to: &Tensor) -> Result<()> {
-    Ok(ffi::copy_into(from.ffi(), to.ffi())?)
+    Ok(Tensor::new(ffi::clone_tensor(x.ffi(), memory_config.to_ffi())?))
 }

@@ -55,10 +55,41 @@ impl Gate {
         Ok(turn)
     }
 
-    /// Ends this thread's capture.
-    pub(super) fn end(&self) -> Result<Recording> {
-        let capture = self.turn().0.take();
+    /// Ends this thread's capture; other threads may go on once the returned turn is over.
+    pub(super) fn end(&self) -> Result<(Turn<'_>, Recording)> {
+        let mut turn = self.turn();
+        let capture = turn.0.take();
         self.idle.notify_all();
-        capture.map(|c| c.recording).ok_or_else(|| TtError::Capture("no capture to end".into()))
+        match capture {
+            Some(capture) => Ok((turn, capture.recording)),
+            None => Err(TtError::Capture("no capture to end".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn others_wait_until_the_turn_that_ended_a_capture_is_over() {
+        let (gate, through) = (Gate::default(), AtomicBool::new(false));
+        gate.outside_capture("a capture").unwrap().begin(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(gate.turn());
+                through.store(true, Ordering::SeqCst);
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            let (turn, _) = gate.end().unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!through.load(Ordering::SeqCst));
+            drop(turn);
+        });
+        assert!(through.load(Ordering::SeqCst));
+        assert!(gate.end().is_err());
     }
 }

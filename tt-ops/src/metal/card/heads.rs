@@ -6,7 +6,8 @@ use std::rc::Rc;
 use tt_sys::ops::{self, Attention};
 use tt_sys::{ComputeKernelConfig as SysCompute, MemoryConfig as SysMemory, Tensor};
 
-use super::lower::{Lowering, sys_type};
+use super::convert::sys_type;
+use super::lower::Lowering;
 use super::program::TILE;
 use super::state::Operand;
 use crate::dtype::DataType;
@@ -29,17 +30,17 @@ fn whole_tiles(extent: usize) -> usize {
 
 impl Lowering<'_> {
     /// `x` with its last two extents padded to `rows` and `columns`.
-    fn padded(&mut self, x: Rc<Tensor>, rows: usize, columns: usize, value: f32) -> Result<Rc<Tensor>> {
+    fn padded(&self, x: Rc<Tensor>, rows: usize, columns: usize, value: f32) -> Result<Rc<Tensor>> {
         let shape = x.spec().map_err(super::failed(self.name))?.shape;
         let (below, beside) = (rows as u32 - shape[2], columns as u32 - shape[3]);
         if below == 0 && beside == 0 {
             return Ok(x);
         }
-        self.keep(ops::pad(&x, &[0, 0, below, beside], value, DRAM))
+        self.made(ops::pad(&x, &[0, 0, below, beside], value, DRAM))
     }
 
     pub(super) fn attention(
-        &mut self,
+        &self,
         operands: &[Operand],
         is_causal: bool,
         scale: f32,
@@ -65,7 +66,7 @@ impl Lowering<'_> {
         } else {
             None
         };
-        let out = self.keep(ops::scaled_dot_product_attention(
+        let out = self.made(ops::scaled_dot_product_attention(
             &q,
             &k,
             &v,
@@ -82,7 +83,7 @@ impl Lowering<'_> {
         self.cast(out, q_spec.dtype)
     }
 
-    pub(super) fn rotary(&mut self, operands: &[Operand], dtype: DataType) -> Result<Rc<Tensor>> {
+    pub(super) fn rotary(&self, operands: &[Operand], dtype: DataType) -> Result<Rc<Tensor>> {
         let (x, spec) = (self.tensor(operands, 0)?, self.held(operands, 0)?.1);
         let (cos, sin) = (self.tensor(operands, 1)?, self.tensor(operands, 2)?);
         let [b, h, s, e] = spec.shape.as_rank4();
@@ -92,14 +93,14 @@ impl Lowering<'_> {
         let (cos, sin) = (self.cast(cos, DataType::Bfloat16)?, self.cast(sin, DataType::Bfloat16)?);
         let x = self.cast(x, DataType::Bfloat16)?;
         let flat = if b == 1 { x } else { self.reshaped(&x, [1, b * h, s, e])? };
-        let y = self.keep(ops::rotary_embedding_hf(&flat, &cos, &sin, DRAM, SysCompute::HIFI4))?;
+        let y = self.made(ops::rotary_embedding_hf(&flat, &cos, &sin, DRAM, SysCompute::HIFI4))?;
         let y = if b == 1 { y } else { self.reshaped(&y, [b, h, s, e])? };
         self.cast(y, dtype)
     }
 
     /// Rotation of heads whose halves are not whole tiles.
     fn rotary_by_halves(
-        &mut self,
+        &self,
         x: &Tensor,
         cos: &Tensor,
         sin: &Tensor,
@@ -110,33 +111,33 @@ impl Lowering<'_> {
             let (begins, ends) = ([0, 0, 0, first], [b, h, s, first + e / 2]);
             ops::slice(x, &begins.map(|v| v as u32), &ends.map(|v| v as u32), &[1; 4], DRAM)
         };
-        let (left, right) = (self.keep(half(0))?, self.keep(half(e / 2))?);
-        let turned = self.keep(ops::unary(ops::UnaryOp::Neg, &right, DRAM))?;
-        let turned = self.keep(ops::concat(&self.card.device, &[&turned, &left], -1, DRAM))?;
+        let (left, right) = (self.made(half(0))?, self.made(half(e / 2))?);
+        let turned = self.made(ops::unary(ops::UnaryOp::Neg, &right, DRAM))?;
+        let turned = self.made(ops::concat(&self.card.device, &[&turned, &left], -1, DRAM))?;
         let args = ops::Binary::new(sys_type(DataType::Float32));
         let times =
             |a: &Tensor, b: &Tensor| ops::binary(ops::BinaryOp::Multiply, a, ops::Rhs::Tensor(b), &args);
-        let (straight, turned) = (self.keep(times(x, cos))?, self.keep(times(&turned, sin))?);
+        let (straight, turned) = (self.made(times(x, cos))?, self.made(times(&turned, sin))?);
         let args = ops::Binary::new(sys_type(dtype));
-        self.keep(ops::binary(ops::BinaryOp::Add, &straight, ops::Rhs::Tensor(&turned), &args))
+        self.made(ops::binary(ops::BinaryOp::Add, &straight, ops::Rhs::Tensor(&turned), &args))
     }
 
     /// Rows `[b, s, heads · e]`, held as `[1, b, s, ..]`, to `[b, heads, s, e]` with padded heads.
-    fn split(&mut self, rows: &Tensor, [b, s, heads, e]: [usize; 4]) -> Result<Rc<Tensor>> {
+    fn split(&self, rows: &Tensor, [b, s, heads, e]: [usize; 4]) -> Result<Rc<Tensor>> {
         let x = self.reshaped(rows, [b, s, heads, e])?;
-        let x = self.keep(ops::permute(&x, &[0, 2, 1, 3], DRAM))?;
+        let x = self.made(ops::permute(&x, &[0, 2, 1, 3], DRAM))?;
         self.padded(x, s, whole_tiles(e), 0.0)
     }
 
     /// Heads `first..last` of `[b, heads, s, e]`.
-    fn some_heads(&mut self, x: &Tensor, first: usize, last: usize) -> Result<Rc<Tensor>> {
+    fn some_heads(&self, x: &Tensor, first: usize, last: usize) -> Result<Rc<Tensor>> {
         let shape = x.spec().map_err(super::failed(self.name))?.shape;
         let (begins, ends) = ([0, first as u32, 0, 0], [shape[0], last as u32, shape[2], shape[3]]);
-        self.keep(ops::slice(x, &begins, &ends, &[1; 4], DRAM))
+        self.made(ops::slice(x, &begins, &ends, &[1; 4], DRAM))
     }
 
     pub(super) fn split_heads(
-        &mut self,
+        &self,
         operands: &[Operand],
         apart: bool,
         h: usize,
@@ -156,7 +157,7 @@ impl Lowering<'_> {
             };
             let made = ops::create_heads(&x, second.as_deref(), h as u32, kv as u32, transpose_key, DRAM);
             let made = made.map_err(super::failed(self.name))?;
-            return made.into_iter().map(|tensor| self.keep(Ok(tensor))).collect();
+            return made.into_iter().map(|tensor| self.made(Ok(tensor))).collect();
         }
         let (q, others, first) = if let Some((rows, _)) = second {
             let q = self.split(&x, [b, s, h, e])?;
@@ -170,20 +171,20 @@ impl Lowering<'_> {
         if transpose_key {
             // A transposed key has its padding in rows, where others do not look for it.
             let ends = [b, kv, keys, e].map(|d| d as u32);
-            k = self.keep(ops::slice(&k, &[0; 4], &ends, &[1; 4], DRAM))?;
-            k = self.keep(ops::permute(&k, &[0, 1, 3, 2], DRAM))?;
+            k = self.made(ops::slice(&k, &[0; 4], &ends, &[1; 4], DRAM))?;
+            k = self.made(ops::permute(&k, &[0, 1, 3, 2], DRAM))?;
         }
         Ok(vec![q, k, v])
     }
 
-    pub(super) fn concatenate_heads(&mut self, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
+    pub(super) fn concatenate_heads(&self, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
         let (x, spec) = self.held(operands, 0)?;
         let [b, h, s, e] = spec.shape.as_rank4();
         let merged = if e.is_multiple_of(TILE) {
-            self.keep(ops::concat_heads(&x, DRAM))?
+            self.made(ops::concat_heads(&x, DRAM))?
         } else {
-            let rows = self.keep(ops::permute(&x, &[0, 2, 1, 3], DRAM))?;
-            self.keep(ops::slice(&rows, &[0; 4], &[b, s, h, e].map(|d| d as u32), &[1; 4], DRAM))?
+            let rows = self.made(ops::permute(&x, &[0, 2, 1, 3], DRAM))?;
+            self.made(ops::slice(&rows, &[0; 4], &[b, s, h, e].map(|d| d as u32), &[1; 4], DRAM))?
         };
         self.reshaped(&merged, out.shape.as_rank4())
     }

@@ -1,119 +1,22 @@
-//! Ops as calls of TTNN. Where one op is several calls, each result is kept by the trace that is being captured.
+//! Ops as calls of TTNN. Where one op is several calls, what lies between is freed at once, and placed in DRAM, where a
+//! trace keeps all that its capture used.
 
 use std::rc::Rc;
 
 use tt_sys::ops::{self, Linear, Rhs};
 use tt_sys::{ComputeKernelConfig as SysCompute, DataType as SysType, MemoryConfig as SysMemory, Tensor};
 
+use super::convert::{binary, compute, dims, fused, memory, sys_layout, sys_type, tile_bytes, unary};
 use super::failed;
 use super::program::{self, TILE, TileBytes};
 use super::state::{Card, Operand};
 use crate::captured::CapturedSpec;
-use crate::compute::{ComputeKernelConfig, MathFidelity};
 use crate::dtype::DataType;
 use crate::error::{Result, TtError};
-use crate::layout::{BufferType, Layout, MemoryConfig, TensorMemoryLayout};
-use crate::op::{Activation, BinaryOp, Op, UnaryOp};
+use crate::layout::Layout;
+use crate::op::Op;
 use crate::shape::Shape;
-use crate::spec::{TensorSpec, WeightSpec};
-
-/// Bytes of a tile in each data type.
-fn tile_bytes(dtype: DataType) -> usize {
-    const ELEMENTS: usize = TILE * TILE;
-    dtype.bytes(ELEMENTS)
-}
-
-pub(super) fn sys_type(dtype: DataType) -> SysType {
-    match dtype {
-        DataType::Bfloat16 => SysType::Bfloat16,
-        DataType::Float32 => SysType::Float32,
-        DataType::Uint32 => SysType::Uint32,
-        DataType::Bfloat8B => SysType::Bfloat8B,
-        DataType::Bfloat4B => SysType::Bfloat4B,
-        DataType::Int32 => SysType::Int32,
-    }
-}
-
-pub(super) fn dims(shape: Shape) -> [u32; 4] {
-    shape.as_rank4().map(|extent| extent as u32)
-}
-
-fn memory(config: MemoryConfig) -> Result<SysMemory> {
-    match (config.memory_layout, config.buffer_type) {
-        (TensorMemoryLayout::Interleaved, BufferType::Dram) => Ok(SysMemory::DRAM),
-        (TensorMemoryLayout::Interleaved, BufferType::L1) => Ok(SysMemory::L1),
-        (layout, _) => Err(TtError::argument(
-            "to_memory_config",
-            format!("{layout:?} without the shape of a shard"),
-            "interleaved",
-        )),
-    }
-}
-
-pub(super) fn sys_spec(spec: &TensorSpec) -> Result<tt_sys::TensorSpec> {
-    Ok(tt_sys::TensorSpec {
-        shape: dims(spec.shape).to_vec(),
-        dtype: sys_type(spec.dtype),
-        layout: match spec.layout {
-            Layout::Tile => tt_sys::Layout::Tile,
-            Layout::RowMajor => tt_sys::Layout::RowMajor,
-        },
-        memory_config: memory(spec.memory_config)?,
-    })
-}
-
-pub(super) fn weight_spec(spec: &WeightSpec) -> tt_sys::TensorSpec {
-    tt_sys::TensorSpec::tiles(&[1, 1, spec.k as u32, spec.n as u32], sys_type(spec.dtype))
-}
-
-/// Bytes of a weight in whole tiles.
-pub(super) fn weight_bytes(spec: &WeightSpec) -> usize {
-    spec.k.div_ceil(TILE) * spec.n.div_ceil(TILE) * tile_bytes(spec.dtype)
-}
-
-pub(super) fn compute(config: ComputeKernelConfig) -> SysCompute {
-    SysCompute {
-        math_fidelity: match config.math_fidelity {
-            MathFidelity::LoFi => tt_sys::MathFidelity::LoFi,
-            MathFidelity::HiFi2 => tt_sys::MathFidelity::HiFi2,
-            MathFidelity::HiFi3 => tt_sys::MathFidelity::HiFi3,
-            MathFidelity::HiFi4 => tt_sys::MathFidelity::HiFi4,
-        },
-        math_approx_mode: config.math_approx_mode,
-        fp32_dest_acc_en: config.fp32_dest_acc_en,
-        packer_l1_acc: config.packer_l1_acc,
-    }
-}
-
-/// GELU by tanh is GELU by erf on the card: TTNN has no other one that can be fused.
-fn fused(activation: Activation) -> ops::UnaryOp {
-    match activation {
-        Activation::GeluTanh | Activation::GeluErf => ops::UnaryOp::Gelu,
-        Activation::Silu => ops::UnaryOp::Silu,
-        Activation::Relu => ops::UnaryOp::Relu,
-    }
-}
-
-fn unary(op: UnaryOp) -> ops::UnaryOp {
-    match op {
-        UnaryOp::GeluTanh | UnaryOp::GeluErf => ops::UnaryOp::Gelu,
-        UnaryOp::Silu => ops::UnaryOp::Silu,
-        UnaryOp::Relu => ops::UnaryOp::Relu,
-        UnaryOp::Tanh => ops::UnaryOp::Tanh,
-        UnaryOp::Sigmoid => ops::UnaryOp::Sigmoid,
-        UnaryOp::Exp => ops::UnaryOp::Exp,
-        UnaryOp::Neg => ops::UnaryOp::Neg,
-    }
-}
-
-fn binary(op: BinaryOp) -> ops::BinaryOp {
-    match op {
-        BinaryOp::Add => ops::BinaryOp::Add,
-        BinaryOp::Subtract => ops::BinaryOp::Subtract,
-        BinaryOp::Multiply => ops::BinaryOp::Multiply,
-        BinaryOp::Divide => ops::BinaryOp::Divide,
-    }
-}
+use crate::spec::TensorSpec;
 
 /// The tensor without columns that pad its heads.
 pub(super) fn exact(tensor: &Rc<Tensor>, spec: &TensorSpec) -> Result<Rc<Tensor>> {
@@ -134,24 +37,16 @@ pub(super) fn copied(tensor: &Tensor, op: &'static str) -> Result<Rc<Tensor>> {
 pub(super) struct Lowering<'a> {
     pub(super) card: &'a Card,
     pub(super) name: &'static str,
-    made: Vec<Rc<Tensor>>,
 }
 
 impl<'a> Lowering<'a> {
     pub(super) fn new(card: &'a Card, name: &'static str) -> Self {
-        Self { card, name, made: Vec::new() }
+        Self { card, name }
     }
 
-    /// Everything that was made on the way, results included.
-    pub(super) fn finish(self) -> Vec<Rc<Tensor>> {
-        self.made
-    }
-
-    /// Remembers what a call of TTNN made.
-    pub(super) fn keep(&mut self, made: tt_sys::Result<Tensor>) -> Result<Rc<Tensor>> {
-        let tensor = Rc::new(made.map_err(failed(self.name))?);
-        self.made.push(Rc::clone(&tensor));
-        Ok(tensor)
+    /// What a call of TTNN made.
+    pub(super) fn made(&self, made: tt_sys::Result<Tensor>) -> Result<Rc<Tensor>> {
+        made.map(Rc::new).map_err(failed(self.name))
     }
 
     /// Operand `index` as it is held: heads may be padded.
@@ -165,28 +60,33 @@ impl<'a> Lowering<'a> {
     }
 
     /// Operand `index`.
-    pub(super) fn tensor(&mut self, operands: &[Operand], index: usize) -> Result<Rc<Tensor>> {
+    pub(super) fn tensor(&self, operands: &[Operand], index: usize) -> Result<Rc<Tensor>> {
         let (tensor, spec) = self.held(operands, index)?;
-        let out = exact(&tensor, &spec)?;
-        self.made.push(Rc::clone(&out));
-        Ok(out)
+        exact(&tensor, &spec)
     }
 
-    pub(super) fn cast(&mut self, x: Rc<Tensor>, dtype: DataType) -> Result<Rc<Tensor>> {
-        let wanted = sys_type(dtype);
-        if x.spec().map_err(failed(self.name))?.dtype == wanted {
+    pub(super) fn cast(&self, x: Rc<Tensor>, dtype: DataType) -> Result<Rc<Tensor>> {
+        self.cast_to(x, dtype, SysMemory::DRAM)
+    }
+
+    fn cast_to(&self, x: Rc<Tensor>, dtype: DataType, place: SysMemory) -> Result<Rc<Tensor>> {
+        if self.is(&x, dtype)? {
             return Ok(x);
         }
-        self.keep(ops::typecast(&x, wanted, SysMemory::DRAM))
+        self.made(ops::typecast(&x, sys_type(dtype), place))
     }
 
-    pub(super) fn reshaped(&mut self, x: &Tensor, shape: [usize; 4]) -> Result<Rc<Tensor>> {
-        self.keep(ops::reshape(x, &shape.map(|d| d as u32), SysMemory::DRAM))
+    fn is(&self, x: &Tensor, dtype: DataType) -> Result<bool> {
+        Ok(x.spec().map_err(failed(self.name))?.dtype == sys_type(dtype))
+    }
+
+    pub(super) fn reshaped(&self, x: &Tensor, shape: [usize; 4]) -> Result<Rc<Tensor>> {
+        self.made(ops::reshape(x, &shape.map(|d| d as u32), SysMemory::DRAM))
     }
 
     /// Runs `op`.
     pub(super) fn run(
-        &mut self,
+        &self,
         op: &Op,
         operands: &[Operand],
         outputs: &[TensorSpec],
@@ -198,7 +98,7 @@ impl<'a> Lowering<'a> {
                 let (a, b) = (self.tensor(operands, 0)?, self.tensor(operands, 1)?);
                 let (transpose_a, transpose_b) = (*transpose_a, *transpose_b);
                 let compute = compute(*config);
-                self.keep(ops::linear(
+                self.made(ops::linear(
                     &a,
                     &b,
                     &Linear { transpose_a, transpose_b, compute, ..Linear::new(sys_type(*dtype)) },
@@ -214,15 +114,15 @@ impl<'a> Lowering<'a> {
                     memory_config: SysMemory::DRAM,
                 };
                 if let Some(b) = scalar {
-                    self.keep(ops::binary(binary(*op), &a, Rhs::Scalar(*b), &args))
+                    self.made(ops::binary(binary(*op), &a, Rhs::Scalar(*b), &args))
                 } else {
                     let b = self.tensor(operands, 1)?;
-                    self.keep(ops::binary(binary(*op), &a, Rhs::Tensor(&b), &args))
+                    self.made(ops::binary(binary(*op), &a, Rhs::Tensor(&b), &args))
                 }
             }
             Op::Unary { op, dtype } => {
                 let x = self.tensor(operands, 0)?;
-                let y = self.keep(ops::unary(unary(*op), &x, SysMemory::DRAM))?;
+                let y = self.made(ops::unary(unary(*op), &x, SysMemory::DRAM))?;
                 self.cast(y, *dtype)
             }
             Op::Swiglu { dtype } => self.swiglu(operands, out, *dtype),
@@ -231,25 +131,22 @@ impl<'a> Lowering<'a> {
                 let gain = if *weight { Some(self.tensor(operands, 1)?) } else { None };
                 let shift = if *bias { Some(self.tensor(operands, 2)?) } else { None };
                 let (gain, shift) = (gain.as_deref(), shift.as_deref());
-                let y =
-                    self.keep(ops::layer_norm(&x, *epsilon, gain, shift, SysMemory::DRAM, compute(*config)))?;
-                self.cast(y, *dtype)
+                let place = memory(out.memory_config)?;
+                let first = if self.is(&x, *dtype)? { place } else { SysMemory::DRAM };
+                let y = self.made(ops::layer_norm(&x, *epsilon, gain, shift, first, compute(*config)))?;
+                self.cast_to(y, *dtype, place)
             }
             Op::RmsNorm { epsilon, weight, dtype, compute: config, .. } => {
                 let x = self.tensor(operands, 0)?;
                 let gain = if *weight { Some(self.tensor(operands, 1)?) } else { None };
-                let y = self.keep(ops::rms_norm(
-                    &x,
-                    *epsilon,
-                    gain.as_deref(),
-                    SysMemory::DRAM,
-                    compute(*config),
-                ))?;
-                self.cast(y, *dtype)
+                let place = memory(out.memory_config)?;
+                let first = if self.is(&x, *dtype)? { place } else { SysMemory::DRAM };
+                let y = self.made(ops::rms_norm(&x, *epsilon, gain.as_deref(), first, compute(*config)))?;
+                self.cast_to(y, *dtype, place)
             }
             Op::Softmax { dtype } => {
                 let x = self.tensor(operands, 0)?;
-                let y = self.keep(ops::softmax(&x, SysMemory::DRAM, SysCompute::HIFI4))?;
+                let y = self.made(ops::softmax(&x, SysMemory::DRAM, SysCompute::HIFI4))?;
                 self.cast(y, *dtype)
             }
             Op::ScaledDotProductAttention { is_causal, scale, attn_mask, compute: config } => {
@@ -265,7 +162,7 @@ impl<'a> Lowering<'a> {
         Ok(vec![one])
     }
 
-    fn linear(&mut self, op: &Op, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
+    fn linear(&self, op: &Op, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
         let Op::Linear { bias, activation, residual, dtype, compute: config, .. } = op else {
             return Err(TtError::argument(self.name, "another op", "linear"));
         };
@@ -281,27 +178,25 @@ impl<'a> Lowering<'a> {
             w: tile_bytes(w.dtype) as u64,
             out: tile_bytes(*dtype) as u64,
         };
-        let mut y = self.keep(ops::linear(
+        let place = memory(out.memory_config)?;
+        let y = self.made(ops::linear(
             &x,
             &weight,
             &Linear {
                 bias: shift.as_deref(),
                 activation: activation.map(fused),
-                memory_config: memory(out.memory_config)?,
+                memory_config: if *residual { SysMemory::DRAM } else { place },
                 compute: compute(*config),
                 program: program::config(tiles, self.card.facts.grid, bytes),
                 ..Linear::new(sys_type(*dtype))
             },
         ))?;
-        if *residual {
-            let r = self.tensor(operands, 2 + usize::from(*bias))?;
-            let args = ops::Binary {
-                memory_config: memory(out.memory_config)?,
-                ..ops::Binary::new(sys_type(*dtype))
-            };
-            y = self.keep(ops::binary(ops::BinaryOp::Add, &y, Rhs::Tensor(&r), &args))?;
+        if !*residual {
+            return Ok(y);
         }
-        Ok(y)
+        let r = self.tensor(operands, 2 + usize::from(*bias))?;
+        let args = ops::Binary { memory_config: place, ..ops::Binary::new(sys_type(*dtype)) };
+        self.made(ops::binary(ops::BinaryOp::Add, &y, Rhs::Tensor(&r), &args))
     }
 
     fn weight(&self, operands: &[Operand]) -> Result<Rc<Tensor>> {
@@ -309,26 +204,26 @@ impl<'a> Lowering<'a> {
         self.card.get(self.name, operand.id)
     }
 
-    fn swiglu(&mut self, operands: &[Operand], out: &TensorSpec, dtype: DataType) -> Result<Rc<Tensor>> {
+    fn swiglu(&self, operands: &[Operand], out: &TensorSpec, dtype: DataType) -> Result<Rc<Tensor>> {
         let x = self.tensor(operands, 0)?;
         let [a, b, m, n] = dims(out.shape);
         let half =
             |first: u32| ops::slice(&x, &[0, 0, 0, first], &[a, b, m, first + n], &[1; 4], SysMemory::DRAM);
-        let (up, gate) = (self.keep(half(0))?, self.keep(half(n))?);
+        let (up, gate) = (self.made(half(0))?, self.made(half(n))?);
         let args =
             ops::Binary { rhs_activation: Some(ops::UnaryOp::Silu), ..ops::Binary::new(sys_type(dtype)) };
-        self.keep(ops::binary(ops::BinaryOp::Multiply, &up, Rhs::Tensor(&gate), &args))
+        self.made(ops::binary(ops::BinaryOp::Multiply, &up, Rhs::Tensor(&gate), &args))
     }
 
     /// Ops that only move values.
-    fn movement(&mut self, op: &Op, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
+    fn movement(&self, op: &Op, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
         const DRAM: SysMemory = SysMemory::DRAM;
         let padding = |shape: Shape| 4 - shape.rank();
         if let Op::Concat { dim } = op {
             let parts = (0..operands.len()).map(|i| self.tensor(operands, i)).collect::<Result<Vec<_>>>()?;
             let parts: Vec<&Tensor> = parts.iter().map(Rc::as_ref).collect();
             let dim = (dim + padding(out.shape)) as i32;
-            return self.keep(ops::concat(&self.card.device, &parts, dim, DRAM));
+            return self.made(ops::concat(&self.card.device, &parts, dim, DRAM));
         }
         if let Op::Embedding { dtype } = op {
             return self.embedding(operands, out, *dtype);
@@ -341,27 +236,21 @@ impl<'a> Lowering<'a> {
         };
         match op {
             Op::Slice { begins, ends, step } => {
-                self.slice(x, spec, widened(begins, 0), widened(ends, 1), &widened(step, 1))
+                self.slice(&x, spec, widened(begins, 0), widened(ends, 1), &widened(step, 1))
             }
             Op::Reshape { shape } if dims(*shape) == dims(spec.shape) => Ok(x),
-            Op::Reshape { shape } => self.keep(ops::reshape(&x, &dims(*shape), DRAM)),
+            Op::Reshape { shape } => self.made(ops::reshape(&x, &dims(*shape), DRAM)),
             Op::Permute { dims } => {
                 let moved = dims.iter().map(|d| d + lead);
                 let all: Vec<u32> = (0..lead).chain(moved).map(|d| d as u32).collect();
-                self.keep(ops::permute(&x, &all, DRAM))
+                self.made(ops::permute(&x, &all, DRAM))
             }
             Op::Typecast { dtype } => self.cast(x, *dtype),
-            Op::ToLayout { layout } => {
-                let layout = match layout {
-                    Layout::Tile => tt_sys::Layout::Tile,
-                    Layout::RowMajor => tt_sys::Layout::RowMajor,
-                };
-                self.keep(ops::to_layout(&x, layout, DRAM))
-            }
+            Op::ToLayout { layout } => self.made(ops::to_layout(&x, sys_layout(*layout), DRAM)),
             Op::ToMemoryConfig { memory_config } => {
-                self.keep(ops::to_memory_config(&x, memory(*memory_config)?))
+                self.made(ops::to_memory_config(&x, memory(*memory_config)?))
             }
-            Op::Clone { .. } => self.keep(ops::clone(&x, DRAM)),
+            Op::Clone { .. } => self.made(ops::clone(&x, DRAM)),
             _ => Err(TtError::argument(self.name, "an op that the card does not have", "another")),
         }
     }
@@ -369,8 +258,8 @@ impl<'a> Lowering<'a> {
     /// Rows that start within a tile are moved one by one, and TTNN's kernel fails on rows that are no whole tiles wide (28
     /// bytes, for one): those are widened first and narrowed afterwards, whole tiles at a time.
     fn slice(
-        &mut self,
-        x: Rc<Tensor>,
+        &self,
+        x: &Tensor,
         spec: TensorSpec,
         mut begins: Vec<u32>,
         mut ends: Vec<u32>,
@@ -382,25 +271,25 @@ impl<'a> Lowering<'a> {
         let within =
             !begins[2].is_multiple_of(TILE as u32) && begins[3] == 0 && ends[3] == width && step == [1; 4];
         if spec.layout != Layout::Tile || whole == width || !within {
-            return self.keep(ops::slice(&x, &begins, &ends, step, DRAM));
+            return self.made(ops::slice(x, &begins, &ends, step, DRAM));
         }
-        let wide = self.keep(ops::pad(&x, &[0, 0, 0, whole - width], 0.0, DRAM))?;
+        let wide = self.made(ops::pad(x, &[0, 0, 0, whole - width], 0.0, DRAM))?;
         ends[3] = whole;
-        let rows = self.keep(ops::slice(&wide, &begins, &ends, step, DRAM))?;
+        let rows = self.made(ops::slice(&wide, &begins, &ends, step, DRAM))?;
         for dim in 0..3 {
             ends[dim] -= begins[dim];
             begins[dim] = 0;
         }
         ends[3] = width;
-        self.keep(ops::slice(&rows, &begins, &ends, step, DRAM))
+        self.made(ops::slice(&rows, &begins, &ends, step, DRAM))
     }
 
-    fn embedding(&mut self, operands: &[Operand], out: &TensorSpec, dtype: DataType) -> Result<Rc<Tensor>> {
+    fn embedding(&self, operands: &[Operand], out: &TensorSpec, dtype: DataType) -> Result<Rc<Tensor>> {
         let ids = self.tensor(operands, 0)?;
         let table = self.tensor(operands, 1)?;
         let [_, b, s, n] = out.shape.as_rank4();
-        let ids = self.keep(ops::reshape(&ids, &[b as u32, s as u32], SysMemory::DRAM))?;
-        let rows = self.keep(ops::embedding(&ids, &table, SysType::Bfloat16, SysMemory::DRAM))?;
+        let ids = self.made(ops::reshape(&ids, &[b as u32, s as u32], SysMemory::DRAM))?;
+        let rows = self.made(ops::embedding(&ids, &table, SysType::Bfloat16, SysMemory::DRAM))?;
         let rows = self.reshaped(&rows, [1, b, s, n])?;
         self.cast(rows, dtype)
     }

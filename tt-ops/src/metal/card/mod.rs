@@ -3,10 +3,13 @@
 //! * The card belongs to one thread, which this module starts; [`Metal`] and its buffers are names that the thread knows
 //!   ([`worker`]), so that they may be used from anywhere.
 //! * An op is one call of TTNN where TTNN has it, and a few where it has not ([`lower`]).
-//! * What comes from the host lies at the far end of DRAM, results at the near end; a trace keeps the memory of every
-//!   result of its capture ([`state`]). So a replay, which writes where the capture wrote, never writes into a tensor
-//!   that was made later.
+//! * What comes from the host lies at the far end of DRAM, results at the near end. A trace keeps what its capture read
+//!   from outside, the results that were there at its end ([`state`]), and all else that it used of DRAM
+//!   ([`tt_sys::Trace`]). So a replay, which writes where the capture wrote, never writes into a tensor that was made
+//!   later.
 
+mod convert;
+mod file;
 mod gate;
 mod heads;
 mod host;
@@ -26,6 +29,7 @@ use crate::error::{Result, TtError};
 use crate::metal::MetalOptions;
 use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
+use file::PassingFile;
 use gate::Gate;
 use host::HostValues;
 use state::Record;
@@ -69,8 +73,6 @@ pub struct MetalTrace {
     name: Name,
     ops: CapturedOps,
     results: Vec<Vec<(MetalBuffer, TensorSpec)>>,
-    /// Weights that it reads.
-    _weights: Vec<MetalWeight>,
 }
 
 /// The order of packed weights: tt-metal's `.tensorbin` of `[1, 1, k, n]` in tiles.
@@ -177,14 +179,18 @@ impl Device for Metal {
 
     fn packed_to_bytes(&self, packed: &MetalWeight) -> Result<Vec<u8>> {
         let _turn = self.shared.gate.outside_capture("saving a weight")?;
-        let id = packed.name.id();
-        self.shared.worker.call(move |card| card.save(id))
+        let (id, file) = (packed.name.id(), PassingFile::new("dump_tensor")?);
+        let path = file.path().to_string();
+        self.shared.worker.call(move |card| card.save(id, &path))?;
+        file.read()
     }
 
     fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<MetalWeight> {
         let _turn = self.shared.gate.outside_capture("loading a weight")?;
-        let (spec, bytes) = (*spec, bytes.to_vec());
-        let (id, bytes) = self.shared.worker.call(move |card| card.load(&spec, &bytes))?;
+        let file = PassingFile::new("load_tensor")?;
+        file.write(bytes)?;
+        let (spec, path) = (*spec, file.path().to_string());
+        let (id, bytes) = self.shared.worker.call(move |card| card.load(&spec, &path))?;
         Ok(MetalWeight { name: Arc::new(self.shared.worker.name(id)), bytes })
     }
 
@@ -207,12 +213,8 @@ impl Device for Metal {
         let ids = self.shared.worker.call(move |card| card.dispatch(&op, &operands, &specs))?;
         let buffers: Vec<MetalBuffer> = ids.iter().map(|&id| self.buffer(id)).collect();
         if let (Some(recording), Some((op, operands))) = (turn.recording(), recorded) {
-            let weights = inputs.iter().filter_map(|input| match input {
-                Input::Weight { packed, .. } => Some((*packed).clone()),
-                Input::Tensor { .. } => None,
-            });
             let results = buffers.iter().cloned().zip(outputs.iter().copied()).collect();
-            recording.push(&op, &operands, &ids, outputs, weights, results);
+            recording.push(&op, &operands, &ids, outputs, results);
         }
         Ok(buffers)
     }
@@ -225,14 +227,14 @@ impl Device for Metal {
     }
 
     fn end_capture(&self) -> Result<MetalTrace> {
-        let recording = self.shared.gate.end()?;
+        let (_turn, recording) = self.shared.gate.end()?;
         let id = self.shared.worker.call(state::Card::end_capture)?;
-        let Record { ops, results, weights } = recording.finish();
-        Ok(MetalTrace { name: self.shared.worker.name(id), ops, results, _weights: weights })
+        let Record { ops, results } = recording.finish();
+        Ok(MetalTrace { name: self.shared.worker.name(id), ops, results })
     }
 
     fn abort_capture(&self) {
-        if self.shared.gate.end().is_ok() {
+        if let Ok((_turn, _)) = self.shared.gate.end() {
             // The trace is released when its name is dropped here.
             let ended = self.shared.worker.call(state::Card::end_capture);
             drop(ended.map(|id| self.shared.worker.name(id)));

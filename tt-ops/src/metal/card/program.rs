@@ -1,5 +1,4 @@
-//! How a matmul is spread over cores, where a plain rule beats TTNN's own choice at the model's shapes: see "Which
-//! matmul" in `docs/metal.md`.
+//! How a linear is spread over cores, by a plain rule ("How the device works" in `docs/metal.md`). Never timed on a card.
 
 use tt_sys::ops::{Blocks, ProgramConfig};
 
@@ -42,11 +41,7 @@ pub(super) fn config([m, k, n]: [u32; 3], grid: (u32, u32), bytes: TileBytes) ->
     })?;
     let out_subblock = subblock(per_core_m, per_core_n);
     let blocks = Blocks { grid: used, in0_block_w, out_subblock, per_core_m, per_core_n };
-    Some(if one {
-        ProgramConfig::Multicast1D { blocks, mcast_in0: true }
-    } else {
-        ProgramConfig::Multicast(blocks)
-    })
+    Some(if one { ProgramConfig::Multicast1D(blocks) } else { ProgramConfig::Multicast(blocks) })
 }
 
 /// The largest subblock: whole rows of a block before several rows.
@@ -65,7 +60,7 @@ mod tests {
 
     #[test]
     fn few_rows_spread_columns_over_all_cores() {
-        let Some(ProgramConfig::Multicast1D { blocks, .. }) = config([2, 48, 192], (11, 10), BYTES) else {
+        let Some(ProgramConfig::Multicast1D(blocks)) = config([2, 48, 192], (11, 10), BYTES) else {
             panic!("not 1D")
         };
         assert_eq!((blocks.per_core_m, blocks.per_core_n, blocks.grid), (2, 2, (11, 9)));

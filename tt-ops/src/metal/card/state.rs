@@ -1,4 +1,4 @@
-//! What the card's thread knows: tensors by number, traces, and what a capture has made.
+//! What the card's thread knows: tensors by number, traces, and what a capture has used and made.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -8,10 +8,11 @@ use tt_sys::{Device, DeviceFacts, Tensor};
 use super::failed;
 use super::host::HostValues;
 use super::worker::Id;
-use super::{MetalBuffer, MetalWeight, lower};
+use super::{MetalBuffer, convert, lower};
 use crate::captured::{CapturedOp, CapturedOperand, CapturedOps, CapturedSpec};
 use crate::dtype::DataType;
 use crate::error::{Result, TtError};
+use crate::layout::BufferType;
 use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
 
@@ -40,12 +41,11 @@ pub(super) struct Recording {
     recorded: Record,
 }
 
-/// A capture's ops, kept results and weights.
+/// A capture's ops and kept results.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) ops: CapturedOps,
     pub(super) results: Vec<Vec<(MetalBuffer, TensorSpec)>>,
-    pub(super) weights: Vec<MetalWeight>,
 }
 
 impl Recording {
@@ -59,7 +59,6 @@ impl Recording {
         operands: &[Operand],
         ids: &[Id],
         outputs: &[TensorSpec],
-        weights: impl Iterator<Item = MetalWeight>,
         results: Vec<(MetalBuffer, TensorSpec)>,
     ) {
         let mut number = |id: Id| {
@@ -74,7 +73,6 @@ impl Recording {
             .collect();
         let index = self.recorded.ops.ops.len();
         self.recorded.ops.ops.push(CapturedOp::new(index, op, inputs, outputs, false));
-        self.recorded.weights.extend(weights);
         self.recorded.results.push(if self.keep_all { results } else { Vec::new() });
     }
 
@@ -83,11 +81,23 @@ impl Recording {
     }
 }
 
-/// A trace with the memory that its replays write.
+/// A trace with what its replays read from outside and what they leave behind.
 #[derive(Debug)]
 struct HeldTrace {
     trace: tt_sys::Trace,
-    results: Vec<Rc<Tensor>>,
+    held: Vec<Rc<Tensor>>,
+}
+
+/// A capture that is going on.
+#[derive(Debug)]
+struct Capturing {
+    trace: tt_sys::Trace,
+    /// Results of its ops.
+    made: HashSet<Id>,
+    /// Operands from outside.
+    operands: HashMap<Id, Rc<Tensor>>,
+    /// Results in L1, of which a trace keeps nothing by itself.
+    in_l1: Vec<Rc<Tensor>>,
 }
 
 /// The card and everything on it. Tensors are held with four extents; leading ones cost nothing.
@@ -101,10 +111,7 @@ pub(super) struct Card {
     /// Tensors that can be written, and what shares memory with them.
     inputs: HashSet<Id>,
     traces: HashMap<Id, HeldTrace>,
-    capturing: Option<HeldTrace>,
-    /// Record made outside captures while traces were there: the next replay could write into them, so they move to the
-    /// far end of DRAM before it.
-    near: Vec<Id>,
+    capturing: Option<Capturing>,
 }
 
 impl Card {
@@ -118,7 +125,6 @@ impl Card {
             inputs: HashSet::new(),
             traces: HashMap::new(),
             capturing: None,
-            near: Vec::new(),
         }
     }
 
@@ -156,7 +162,7 @@ impl Card {
 
     pub(super) fn upload(&mut self, spec: &TensorSpec, values: &HostValues) -> Result<Id> {
         const OP: &str = "from_span";
-        let wanted = lower::sys_spec(spec)?;
+        let wanted = convert::sys_spec(spec)?;
         let tensor = match values {
             HostValues::Floats(v) => self.device.from_floats(&wanted, v),
             HostValues::Uints(v) => self.device.from_u32(&wanted, v),
@@ -203,32 +209,26 @@ impl Card {
     }
 
     pub(super) fn pack(&mut self, spec: &WeightSpec, values: &[f32]) -> Result<(Id, usize)> {
-        let wanted = lower::weight_spec(spec);
+        let wanted = convert::weight_spec(spec);
         let tensor = self.device.from_floats(&wanted, values).map_err(failed("pack"))?;
-        Ok((self.insert(Rc::new(tensor)), lower::weight_bytes(spec)))
+        Ok((self.insert(Rc::new(tensor)), convert::weight_bytes(spec)))
     }
 
-    /// A weight as tt-metal's `.tensorbin` file, which is what it reads and writes.
-    pub(super) fn save(&mut self, id: Id) -> Result<Vec<u8>> {
+    /// Writes a weight to a `.tensorbin` file.
+    pub(super) fn save(&mut self, id: Id, path: &str) -> Result<()> {
         const OP: &str = "dump_tensor";
-        let tensor = self.get(OP, id)?;
-        through_file(OP, |path| {
-            tensor.dump(path).map_err(failed(OP))?;
-            std::fs::read(path).map_err(|e| TtError::memory(OP, format!("file {path}: {e}")))
-        })
+        self.get(OP, id)?.dump(path).map_err(failed(OP))
     }
 
-    pub(super) fn load(&mut self, spec: &WeightSpec, bytes: &[u8]) -> Result<(Id, usize)> {
+    /// A weight from a `.tensorbin` file.
+    pub(super) fn load(&mut self, spec: &WeightSpec, path: &str) -> Result<(Id, usize)> {
         const OP: &str = "load_tensor";
-        let tensor = through_file(OP, |path| {
-            std::fs::write(path, bytes).map_err(|e| TtError::memory(OP, format!("file {path}: {e}")))?;
-            self.device.load(path).map_err(failed(OP))
-        })?;
+        let tensor = self.device.load(path).map_err(failed(OP))?;
         let got = tensor.spec().map_err(failed(OP))?;
-        if got != lower::weight_spec(spec) {
+        if got != convert::weight_spec(spec) {
             return Err(TtError::shape(OP, format!("{:?} {:?}", got.dtype, got.shape), spec.to_string()));
         }
-        Ok((self.insert(Rc::new(tensor)), lower::weight_bytes(spec)))
+        Ok((self.insert(Rc::new(tensor)), convert::weight_bytes(spec)))
     }
 
     pub(super) fn dispatch(
@@ -237,14 +237,22 @@ impl Card {
         operands: &[Operand],
         outputs: &[TensorSpec],
     ) -> Result<Vec<Id>> {
-        let mut lowering = lower::Lowering::new(self, op.name());
-        let results = lowering.run(op, operands, outputs)?;
-        let made = lowering.finish();
-        if let Some(capture) = &mut self.capturing {
-            capture.results.extend(made);
-            return Ok(results.into_iter().map(|tensor| self.insert(tensor)).collect());
-        }
+        let results = lower::Lowering::new(self, op.name()).run(op, operands, outputs)?;
         let mut ids = Vec::new();
+        if let Some(capture) = &mut self.capturing {
+            for id in operands.iter().map(|o| o.id).filter(|id| !capture.made.contains(id)) {
+                capture.operands.extend(self.tensors.get(&id).map(|tensor| (id, Rc::clone(tensor))));
+            }
+            let in_l1 = outputs.iter().map(|spec| spec.memory_config.buffer_type == BufferType::L1);
+            capture.in_l1.extend(results.iter().zip(in_l1).filter(|(_, l1)| *l1).map(|(r, _)| Rc::clone(r)));
+            for tensor in results {
+                self.next += 1;
+                self.tensors.insert(self.next, tensor);
+                capture.made.insert(self.next);
+                ids.push(self.next);
+            }
+            return Ok(ids);
+        }
         for tensor in results {
             // A view of something that can be written would change with it.
             let changes = operands
@@ -253,25 +261,9 @@ impl Card {
                 .filter_map(|o| self.tensors.get(&o.id))
                 .any(|input| Rc::ptr_eq(input, &tensor) || input.address().ok() == tensor.address().ok());
             let tensor = if changes { lower::copied(&tensor, op.name())? } else { tensor };
-            let id = self.insert(tensor);
-            if !self.traces.is_empty() {
-                self.near.push(id);
-            }
-            ids.push(id);
+            ids.push(self.insert(tensor));
         }
         Ok(ids)
-    }
-
-    /// Moves results that a replay could write into out of its way.
-    fn settle(&mut self) -> Result<()> {
-        const OP: &str = "assign";
-        for id in std::mem::take(&mut self.near) {
-            let Some(tensor) = self.tensors.get(&id) else { continue };
-            let far = self.device.allocate(&tensor.spec().map_err(failed(OP))?).map_err(failed(OP))?;
-            tt_sys::ops::copy_into(tensor, &far).map_err(failed(OP))?;
-            self.tensors.insert(id, Rc::new(far));
-        }
-        Ok(())
     }
 
     pub(super) fn begin_capture(&mut self) -> Result<()> {
@@ -281,41 +273,36 @@ impl Card {
                 "the device was opened without a trace region (trace_region_size)".into(),
             ));
         }
-        self.settle()?;
         self.device.synchronize().map_err(failed(OP))?;
         let trace = self.device.begin_trace().map_err(failed(OP))?;
-        self.capturing = Some(HeldTrace { trace, results: Vec::new() });
+        self.capturing =
+            Some(Capturing { trace, made: HashSet::new(), operands: HashMap::new(), in_l1: Vec::new() });
         Ok(())
     }
 
     pub(super) fn end_capture(&mut self) -> Result<Id> {
-        let held = self.capturing.take().ok_or_else(|| TtError::Capture("no capture to end".into()))?;
-        held.trace.end().map_err(|error| {
+        let capture = self.capturing.take().ok_or_else(|| TtError::Capture("no capture to end".into()))?;
+        let Capturing { trace, made, operands, in_l1 } = capture;
+        trace.end().map_err(|error| {
             let region = self.trace_region_size;
             TtError::Capture(format!("{error} (trace_region_size is {region} bytes)"))
         })?;
+        // Results without a name were freed when the capture had used them; their memory is the trace's own now.
+        let results = made.iter().filter_map(|id| self.tensors.get(id).cloned());
+        let held = operands.into_values().chain(in_l1).chain(results).collect();
         self.next += 1;
-        self.traces.insert(self.next, held);
+        self.traces.insert(self.next, HeldTrace { trace, held });
         Ok(self.next)
     }
 
     pub(super) fn replay(&mut self, id: Id) -> Result<()> {
         const OP: &str = "execute_trace";
-        self.settle()?;
-        let held = self.traces.get(&id).ok_or_else(|| TtError::memory(OP, "was released"))?;
-        held.trace.execute(true).map_err(failed(OP))
+        let HeldTrace { trace, held } =
+            self.traces.get(&id).ok_or_else(|| TtError::memory(OP, "was released"))?;
+        // What lies there now would be read, or overwritten.
+        if !held.iter().all(|tensor| tensor.is_allocated()) {
+            return Err(TtError::memory(OP, "was deallocated"));
+        }
+        trace.execute(true).map_err(failed(OP))
     }
-}
-
-/// Runs `body` with the path of a file that is gone afterwards.
-fn through_file<T>(op: &'static str, body: impl FnOnce(&str) -> Result<T>) -> Result<T> {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("gr00t-tt-{}-{}.tensorbin", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let path = std::env::temp_dir().join(name);
-    let text = path.to_str().ok_or_else(|| TtError::memory(op, "has a temporary folder that is not text"))?;
-    let out = body(text);
-    // It may never have been written.
-    let _ = std::fs::remove_file(&path);
-    out
 }

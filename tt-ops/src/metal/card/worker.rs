@@ -123,18 +123,20 @@ fn ended() -> TtError {
 }
 
 fn open(options: &MetalOptions) -> Result<(Card, DeviceLock, String)> {
-    let lock = DeviceLock::take(options.device_id)?;
+    let card = options.device_id;
+    let error = |what: String| TtError::Device { device: "metal", what };
+    let device_id = i32::try_from(card).map_err(|_| error(format!("card {card} does not exist")))?;
+    let lock = DeviceLock::take(card)?;
     let device = tt_sys::Device::open(tt_sys::OpenOptions {
-        device_id: options.device_id as i32,
+        device_id,
         l1_small_size: options.l1_small_size,
         trace_region_size: options.trace_region_size,
     })
-    .map_err(|e| TtError::Device { device: "metal", what: format!("card {}: {e}", options.device_id) })?;
+    .map_err(|e| error(format!("card {card}: {e}")))?;
     let facts = device.facts().map_err(failed("open_device"))?;
     let version = tt_sys::version().map_err(failed("open_device"))?;
     let describe = format!(
-        "metal: card {}, {}, {}×{} cores, {} DRAM banks of {} MiB, {} MHz, tt-metal {version}",
-        options.device_id,
+        "metal: card {card}, {}, {}×{} cores, {} DRAM banks of {} MiB, {} MHz, tt-metal {version}",
         facts.arch,
         facts.grid.0,
         facts.grid.1,

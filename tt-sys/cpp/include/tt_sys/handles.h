@@ -52,7 +52,6 @@ bool device_is_open(const Device& device);
 DeviceFacts device_facts(const Device& device);
 void synchronize(const Device& device);
 MemoryUse memory_use(const Device& device, std::uint8_t buffer_type);
-std::size_t program_cache_entries(const Device& device);
 void begin_query(const Device& device);
 Resources end_query(const Device& device);
 rust::String runtime_version();
@@ -79,7 +78,6 @@ Spec tensor_spec(const Tensor& tensor);
 std::uint64_t tensor_address(const Tensor& tensor);
 bool tensor_is_allocated(const Tensor& tensor);
 void deallocate(const Tensor& tensor);
-void copy_into(const Tensor& from, const Tensor& to);
 void dump_tensor(const Tensor& tensor, rust::Str path);
 std::unique_ptr<Tensor> load_tensor(const Device& device, rust::Str path);
 
@@ -92,7 +90,7 @@ std::unique_ptr<Tensor> linear(
     bool transpose_a,
     bool transpose_b,
     std::uint8_t dtype,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute,
     const Program& program);
 std::unique_ptr<Tensor> binary(
@@ -101,25 +99,25 @@ std::unique_ptr<Tensor> binary(
     std::uint8_t op,
     rust::Slice<const std::uint8_t> activations,
     std::uint8_t dtype,
-    const Placement& placement);
+    Placement placement);
 std::unique_ptr<Tensor> binary_scalar(
     const Tensor& a,
     float b,
     std::uint8_t op,
     rust::Slice<const std::uint8_t> activations,
     std::uint8_t dtype,
-    const Placement& placement);
-std::unique_ptr<Tensor> unary(const Tensor& x, std::uint8_t op, const Placement& placement);
+    Placement placement);
+std::unique_ptr<Tensor> unary(const Tensor& x, std::uint8_t op, Placement placement);
 std::unique_ptr<Tensor> layer_norm(
     const Tensor& x,
     float epsilon,
     const Tensor& weight,
     const Tensor& bias,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute);
 std::unique_ptr<Tensor> rms_norm(
-    const Tensor& x, float epsilon, const Tensor& weight, const Placement& placement, const Compute& compute);
-std::unique_ptr<Tensor> softmax(const Tensor& x, const Placement& placement, const Compute& compute);
+    const Tensor& x, float epsilon, const Tensor& weight, Placement placement, const Compute& compute);
+std::unique_ptr<Tensor> softmax(const Tensor& x, Placement placement, const Compute& compute);
 std::unique_ptr<Tensor> attention(
     const Tensor& q,
     const Tensor& k,
@@ -129,37 +127,37 @@ std::unique_ptr<Tensor> attention(
     float scale,
     std::uint32_t q_chunk,
     std::uint32_t k_chunk,
-    const Placement& placement,
+    Placement placement,
     const Compute& compute);
 std::unique_ptr<Tensor> rotary_embedding(
-    const Tensor& x, const Tensor& cos, const Tensor& sin, const Placement& placement, const Compute& compute);
+    const Tensor& x, const Tensor& cos, const Tensor& sin, Placement placement, const Compute& compute);
 void create_heads(
     const Tensor& qkv,
     const Tensor& kv,
     std::uint32_t num_heads,
     std::uint32_t num_kv_heads,
     bool transpose_key,
-    const Placement& placement,
+    Placement placement,
     Tensor& q,
     Tensor& k,
     Tensor& v);
-std::unique_ptr<Tensor> concat_heads(const Tensor& x, const Placement& placement);
-std::unique_ptr<Tensor> embedding(const Tensor& ids, const Tensor& table, std::uint8_t dtype, const Placement& placement);
+std::unique_ptr<Tensor> concat_heads(const Tensor& x, Placement placement);
+std::unique_ptr<Tensor> embedding(const Tensor& ids, const Tensor& table, std::uint8_t dtype, Placement placement);
 void concat_begin(const Device& device);
 void concat_push(const Device& device, const Tensor& x);
-std::unique_ptr<Tensor> concat_end(const Device& device, std::int32_t dim, const Placement& placement);
+std::unique_ptr<Tensor> concat_end(const Device& device, std::int32_t dim, Placement placement);
 std::unique_ptr<Tensor> slice(
     const Tensor& x,
     rust::Slice<const std::uint32_t> begins,
     rust::Slice<const std::uint32_t> ends,
     rust::Slice<const std::uint32_t> step,
-    const Placement& placement);
-std::unique_ptr<Tensor> pad(const Tensor& x, rust::Slice<const std::uint32_t> after, float value, const Placement& placement);
-std::unique_ptr<Tensor> reshape(const Tensor& x, rust::Slice<const std::uint32_t> shape, const Placement& placement);
-std::unique_ptr<Tensor> permute(const Tensor& x, rust::Slice<const std::uint32_t> dims, const Placement& placement);
-std::unique_ptr<Tensor> typecast(const Tensor& x, std::uint8_t dtype, const Placement& placement);
-std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, const Placement& placement);
-std::unique_ptr<Tensor> to_memory_config(const Tensor& x, const Placement& placement);
-std::unique_ptr<Tensor> clone_tensor(const Tensor& x, const Placement& placement);
+    Placement placement);
+std::unique_ptr<Tensor> pad(const Tensor& x, rust::Slice<const std::uint32_t> after, float value, Placement placement);
+std::unique_ptr<Tensor> reshape(const Tensor& x, rust::Slice<const std::uint32_t> shape, Placement placement);
+std::unique_ptr<Tensor> permute(const Tensor& x, rust::Slice<const std::uint32_t> dims, Placement placement);
+std::unique_ptr<Tensor> typecast(const Tensor& x, std::uint8_t dtype, Placement placement);
+std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, Placement placement);
+std::unique_ptr<Tensor> to_memory_config(const Tensor& x, Placement placement);
+std::unique_ptr<Tensor> clone_tensor(const Tensor& x, Placement placement);
 
 }  // namespace tt_sys

@@ -1,0 +1,156 @@
+//! Traces of the card: what they hold, what their replays leave alone, and who waits for whom. Each test is a process of its
+//! own, since tt-metal keeps one device per process.
+
+use std::process::Command;
+
+use tt_ops::metal::MetalOptions;
+use tt_ops::ops::{self, LayerNorm, RmsNorm, Sdpa};
+use tt_ops::{Bfloat16, Device, Float32, MemoryConfig, Metal, Result, Tensor, TtError};
+
+const CHILD: &str = "TT_OPS_TRACE_CHILD";
+
+const ROWS: usize = 32;
+const WIDTH: usize = 64;
+
+fn on_device(test: &str, body: fn(&Metal) -> Result<()>) {
+    if std::env::var_os(CHILD).is_some() {
+        body(&Metal::open(&MetalOptions::default()).unwrap()).unwrap();
+        return;
+    }
+    if !super::device_is_there() {
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([&format!("trace::{test}"), "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{text}\n{errors}", output.status);
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+fn filled(device: &Metal, value: f32) -> Result<Tensor<Metal, Float32>> {
+    Tensor::from_span(device, [1, ROWS, WIDTH], &[value; ROWS * WIDTH])
+}
+
+fn assert_all(tensor: &Tensor<Metal, Float32>, value: f32) {
+    let values = tensor.to_vector::<f32>().unwrap();
+    assert!(values.iter().all(|&v| v == value), "{} for {value}", values[0]);
+}
+
+fn assert_deallocated(error: &TtError) {
+    assert!(matches!(error, TtError::Memory { what, .. } if what.contains("deallocated")), "{error}");
+}
+
+#[test]
+fn deallocated_memory_of_a_trace_is_an_error_at_replay() {
+    on_device("deallocated_memory_of_a_trace_is_an_error_at_replay", |device| {
+        let (x, other) = (filled(device, 1.0)?, filled(device, 2.0)?);
+        let trace = device.capture(|_| ops::add::<_, _, Float32>(&x, &other))?;
+        trace.replay()?;
+        assert_all(trace.outputs(), 3.0);
+        other.deallocate()?;
+        assert_deallocated(&trace.replay().unwrap_err());
+        let trace = device.capture(|_| ops::add::<_, _, Float32>(&x, 1.0))?;
+        trace.replay()?;
+        trace.outputs().clone().deallocate()?;
+        assert_deallocated(&trace.replay().unwrap_err());
+        Ok(())
+    });
+}
+
+/// Attention reads these operands as they are, without a call that makes something of them.
+#[test]
+fn operands_live_as_long_as_their_trace() {
+    on_device("operands_live_as_long_as_their_trace", |device| {
+        let ramp: Vec<f32> = (0..ROWS * WIDTH).map(|i| (i % 37) as f32 / 16.0 - 1.0).collect();
+        let operand = || Tensor::<_, Bfloat16>::from_span(device, [1, 1, ROWS, WIDTH], &ramp[..]);
+        let (q, k, v) = (operand()?, operand()?, operand()?);
+        let trace = device.capture(|_| ops::scaled_dot_product_attention(&q, &k, &v, Sdpa::new()))?;
+        trace.replay()?;
+        let wanted = trace.outputs().to_vector::<f32>()?;
+        drop((q, k, v));
+        let zeros = |_| Tensor::<_, Bfloat16>::from_span(device, [1, 1, ROWS, WIDTH], &[0.0; ROWS * WIDTH]);
+        let later = (0..8).map(zeros).collect::<Result<Vec<_>>>()?;
+        trace.replay()?;
+        assert_eq!(trace.outputs().to_vector::<f32>()?, wanted);
+        drop(later);
+        Ok(())
+    });
+}
+
+/// A capture frees what it no longer needs, and its replays write there all the same.
+#[test]
+fn results_outside_a_trace_survive_its_replays() {
+    on_device("results_outside_a_trace_survive_its_replays", |device| {
+        let x = filled(device, 1.0)?;
+        let chain = |x: &Tensor<Metal, Float32>| {
+            let mut y: Tensor<_, Float32> = ops::add(x, 1.0)?;
+            for _ in 0..6 {
+                y = ops::multiply(&y, 2.0)?;
+            }
+            ops::slice_dim(&y, 1, 0..ROWS - 1)
+        };
+        let earlier: Tensor<_, Float32> = ops::add(&x, 10.0)?;
+        let first = device.capture(|_| chain(&x))?;
+        let later = (0..32).map(|i| ops::add(&x, 20.0 + i as f32)).collect::<Result<Vec<_>>>()?;
+        let second = device.capture(|_| chain(&later[0]))?;
+        for value in [1.0, 3.0] {
+            x.write(&[value; ROWS * WIDTH])?;
+            first.replay()?;
+            second.replay()?;
+            assert_all(first.outputs(), (value + 1.0) * 64.0);
+            assert_all(second.outputs(), 22.0 * 64.0);
+        }
+        assert_all(&earlier, 11.0);
+        for (i, tensor) in later.iter().enumerate() {
+            assert_all(tensor, 21.0 + i as f32);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn norms_go_where_they_are_asked_to() {
+    on_device("norms_go_where_they_are_asked_to", |device| {
+        let ramp: Vec<f32> = (0..ROWS * WIDTH).map(|i| (i % 37) as f32 / 16.0 - 1.0).collect();
+        let x = Tensor::<_, Float32>::from_span(device, [1, ROWS, WIDTH], &ramp[..])?;
+        let norms = |place: MemoryConfig| -> Result<_> {
+            let a: Tensor<_, Float32> = ops::layer_norm(&x, LayerNorm::new(1e-5).memory_config(place))?;
+            let b: Tensor<_, Bfloat16> = ops::rms_norm(&x, RmsNorm::new(1e-6).memory_config(place))?;
+            Ok((a, b))
+        };
+        let wanted = norms(MemoryConfig::DRAM)?;
+        let trace = device.capture(|_| norms(MemoryConfig::L1))?;
+        let later: Tensor<_, Float32> = ops::add(&x, 1.0)?;
+        trace.replay()?;
+        assert_eq!(trace.outputs().0.to_vector::<f32>()?, wanted.0.to_vector::<f32>()?);
+        assert_eq!(trace.outputs().1.to_vector::<f32>()?, wanted.1.to_vector::<f32>()?);
+        drop(later);
+        Ok(())
+    });
+}
+
+#[test]
+fn threads_take_turns_around_captures() {
+    on_device("threads_take_turns_around_captures", |device| {
+        let (x, y) = (filled(device, 1.0)?, filled(device, 2.0)?);
+        std::thread::scope(|scope| {
+            let eager = scope.spawn(|| {
+                for _ in 0..20 {
+                    assert_all(&ops::add::<_, _, Float32>(&y, 1.0).unwrap(), 3.0);
+                }
+            });
+            for _ in 0..5 {
+                let trace = device.capture(|_| ops::add::<_, _, Float32>(&x, 1.0)).unwrap();
+                trace.replay().unwrap();
+                assert_all(trace.outputs(), 2.0);
+                assert_eq!(trace.ops().ops.len(), 1);
+            }
+            eager.join().unwrap();
+        });
+        Ok(())
+    });
+}
