@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 /// Options of every command that opens a device.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct DeviceArgs {
-    /// What the device is; verify and bench run on both
+    /// What the device is; verify and eval run on both
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: Kind,
     /// Data types of the device's weights: bf16, mixed or mixed_dit
@@ -67,9 +67,7 @@ impl DeviceArgs {
     /// # Errors
     /// If the CPU lacks the level, the number of threads cannot be, or another device was asked for.
     pub(crate) fn open(&self) -> Result<Soft> {
-        if self.device == Kind::Metal {
-            bail!("this command runs on the software device alone; verify runs on metal");
-        }
+        self.must_be_soft()?;
         let mut builder = Soft::builder().checked(self.checked);
         if let Some(isa) = self.isa {
             builder = builder.isa(isa);
@@ -78,6 +76,21 @@ impl DeviceArgs {
             builder = builder.threads(threads);
         }
         builder.open().context("device")
+    }
+
+    /// Refuses the card, for what does not run there.
+    ///
+    /// # Errors
+    /// If the card was asked for.
+    pub(crate) fn must_be_soft(&self) -> Result<()> {
+        match self.device {
+            Kind::Soft => Ok(()),
+            Kind::Metal => {
+                bail!(
+                    "--device metal: this command runs on the software device alone, verify and eval run on the card"
+                )
+            }
+        }
     }
 
     /// Opens the card.

@@ -45,7 +45,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Predict on the observation that ships with the project, show the actions and draw them
+    /// Serve a model, predict on the observation that ships with the project, judge, show and draw that, keep the page open
     Demo(demo::DemoArgs),
     /// Turn one observation into an action chunk
     Predict(predict::PredictArgs),

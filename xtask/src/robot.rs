@@ -1,6 +1,6 @@
 //! What binds a model to a robot, as commands ask for it: data config, statistics, horizon.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -54,17 +54,11 @@ impl Robot {
         file: &ObservationFile,
         options: EncoderOptions,
     ) -> Result<Self> {
-        let data_config = match (&args.data_config, &file.data_config) {
-            (Some(name), _) => DataConfig::load(name)?,
-            (None, Some(name)) => {
-                let beside = file.resolve(Path::new(name));
-                if beside.is_file() {
-                    DataConfig::from_toml_file(beside)?
-                } else {
-                    DataConfig::builtin(name)?
-                }
-            }
-            (None, None) => bail!("the observation names no data_config, and --data-config is not given"),
+        let data_config = match &args.data_config {
+            Some(name) => DataConfig::load(name)?,
+            None => file
+                .data_config()?
+                .context("the observation names no data_config, and --data-config is not given")?,
         };
         let own = || {
             let Some(name) = &file.metadata else { return Ok(None) };

@@ -141,6 +141,14 @@ fn inspect_counts_the_tensors_of_n1_5() {
 }
 
 #[test]
+fn predict_does_not_run_on_the_card_and_says_so() {
+    for model in ["reference", "device"] {
+        let arguments = ["predict", "--observation", OBSERVATION, "--device", "metal", "--model", model];
+        fails_in_one_line(&arguments, "verify and eval run on the card");
+    }
+}
+
+#[test]
 fn a_wrong_name_says_what_there_is() {
     let output = xtask(&["predict", "--observation", OBSERVATION, "--config", "huge"]);
     assert!(!output.status.success());

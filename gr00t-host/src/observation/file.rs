@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 
 use super::{Observation, Values};
+use crate::embodiment::DataConfig;
 use crate::image::Frame;
 use crate::{Error, Result, read_capped};
 
@@ -121,6 +122,18 @@ impl ObservationFile {
     /// `name` relative to the observation's folder.
     pub fn resolve(&self, name: &Path) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// The data config that the file names: a TOML file beside it, else a built-in one. `None` if it names none.
+    ///
+    /// # Errors
+    /// Those of [`DataConfig::from_toml_file`] or [`DataConfig::builtin`].
+    pub fn data_config(&self) -> Result<Option<DataConfig>> {
+        let Some(name) = &self.data_config else { return Ok(None) };
+        let beside = self.resolve(Path::new(name));
+        let config =
+            if beside.is_file() { DataConfig::from_toml_file(beside) } else { DataConfig::builtin(name) };
+        config.map(Some)
     }
 
     /// Decodes the images and builds the observation.

@@ -1,4 +1,4 @@
-//! A light HTTP client for the tools.
+//! A light HTTP client for the tools, and for programs that start a server.
 
 use std::time::Duration;
 
@@ -9,24 +9,28 @@ use ureq::Agent;
 /// Largest answer that is read.
 const MAX_ANSWER_BYTES: u64 = 256 << 20;
 
-/// Talks to one server.
+/// Talks to one server, with the token of `GR00T_API_TOKEN` where there is one.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub struct Client {
     agent: Agent,
     url: String,
     token: Option<String>,
 }
 
 impl Client {
-    pub(super) fn new(url: &str, timeout: Duration) -> Self {
+    /// A client of the server at `url` that waits for each answer as long as `timeout`.
+    pub fn new(url: &str, timeout: Duration) -> Self {
         let agent =
             Agent::config_builder().http_status_as_error(false).timeout_global(Some(timeout)).build().into();
         let token = std::env::var("GR00T_API_TOKEN").ok().filter(|token| !token.is_empty());
         Self { agent, url: url.trim_end_matches('/').to_owned(), token }
     }
 
-    /// Status and body of a GET.
-    pub(super) fn get(&self, path: &str) -> Result<(u16, Value)> {
+    /// Status and body of a GET; a body that is not JSON is a string.
+    ///
+    /// # Errors
+    /// If there is no answer, or one that is too large.
+    pub fn get(&self, path: &str) -> Result<(u16, Value)> {
         let mut request = self.agent.get(format!("{}{path}", self.url));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -35,8 +39,11 @@ impl Client {
         read(response)
     }
 
-    /// Status and body of a POST.
-    pub(super) fn post(&self, path: &str, body: &[u8]) -> Result<(u16, Value)> {
+    /// Status and body of a POST of JSON; a body that is not JSON is a string.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn post(&self, path: &str, body: &[u8]) -> Result<(u16, Value)> {
         let mut request =
             self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
         if let Some(token) = &self.token {
@@ -47,7 +54,10 @@ impl Client {
     }
 
     /// The body of a GET that must succeed.
-    pub(super) fn get_ok(&self, path: &str) -> Result<Value> {
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), and another status than 200.
+    pub fn get_ok(&self, path: &str) -> Result<Value> {
         match self.get(path)? {
             (200, body) => Ok(body),
             (status, body) => bail!("GET {path}: {status} {body}"),

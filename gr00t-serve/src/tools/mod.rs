@@ -6,5 +6,6 @@ mod smoke;
 mod summary;
 
 pub use bench::{BenchOptions, bench};
+pub use client::Client;
 pub use smoke::{SmokeOptions, smoke};
 pub use summary::{bench_in_words, smoke_in_words};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use gr00t_host::ModelInputs;
-use gr00t_host::metrics::compare;
+use gr00t_host::metrics::{Gate, compare};
 use gr00t_model::DtypePolicy;
 use serde::Serialize;
 
@@ -72,6 +72,8 @@ pub(super) struct StageFigures {
     pub(super) gated: bool,
     /// Least correlation; absent where all observations gave constants.
     pub(super) pcc: Option<f64>,
+    /// Whether every observation correlates as the policy must, and none gives constants where the reference does not.
+    pub(super) passed: bool,
     pub(super) max_abs: f64,
     pub(super) rel_rms: f64,
 }
@@ -120,8 +122,8 @@ impl PolicyFigures {
                 bail!("stage {name} was never produced");
             }
         }
-        let (got, wanted) =
-            (case.decoder.decode(&got.action_pred)?, case.decoder.decode(&wanted.action_pred)?);
+        let decoder = &case.robot.decoder;
+        let (got, wanted) = (decoder.decode(&got.action_pred)?, decoder.decode(&wanted.action_pred)?);
         for (group, expected) in got.groups.iter().zip(&wanted.groups) {
             self.add_group(&group.key, group.dim, &group.values, &expected.values, case.range(&group.key));
         }
@@ -137,12 +139,15 @@ impl PolicyFigures {
             name: name.to_string(),
             gated: is_gated_on_devices(name),
             pcc: figures.pcc,
+            // against a constant nothing correlates, so that finite values are all that is asked for
+            passed: figures.passes(&Gate { min_pcc: self.min_pcc, max_abs: f64::MAX }),
             max_abs: figures.max_abs,
             rel_rms: figures.rel_rms,
         };
         match self.stages.iter_mut().find(|stage| stage.name == name) {
             Some(old) => {
                 old.pcc = [old.pcc, new.pcc].into_iter().flatten().reduce(f64::min);
+                old.passed &= new.passed;
                 old.max_abs = old.max_abs.max(new.max_abs);
                 old.rel_rms = old.rel_rms.max(new.rel_rms);
             }
@@ -200,18 +205,24 @@ impl PolicyFigures {
             name: name.to_string(),
             gated: a.gated,
             pcc: [a.pcc, b.pcc].into_iter().flatten().reduce(f64::min),
+            passed: a.passed && b.passed,
             max_abs: a.max_abs.max(b.max_abs),
             rel_rms: a.rel_rms.max(b.rel_rms),
         })
     }
 
-    /// What is wrong, if a gated stage correlates less than the policy must.
+    /// What is wrong, if a gated stage correlates less than the policy must, or not at all.
     pub(super) fn below_gate(&self) -> Option<String> {
-        let gated = self.stages.iter().filter(|stage| stage.gated);
-        let correlated = gated.filter_map(|stage| Some((stage.pcc?, &stage.name)));
-        let (pcc, name) = correlated.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        (pcc < self.min_pcc)
-            .then(|| format!("{}: {name} has PCC {pcc}, wanted {}", self.policy, self.min_pcc))
+        let (policy, wanted) = (self.policy, self.min_pcc);
+        let failed = self.stages.iter().filter(|stage| stage.gated && !stage.passed);
+        // One that fails with a correlation that is high enough gave constants for one observation, and the correlation is of others.
+        let correlation = |stage: &StageFigures| stage.pcc.filter(|pcc| *pcc < wanted);
+        let below = |stage: &StageFigures| correlation(stage).unwrap_or(f64::NEG_INFINITY);
+        let worst = failed.min_by(|a, b| below(a).total_cmp(&below(b)))?;
+        Some(match correlation(worst) {
+            Some(pcc) => format!("{policy}: {} has PCC {pcc}, wanted {wanted}", worst.name),
+            None => format!("{policy}: {} is constant, wanted PCC {wanted}", worst.name),
+        })
     }
 }
 
@@ -235,6 +246,17 @@ mod tests {
         assert_eq!(worst.pcc, figures.stages[1].pcc);
         assert!(worst.pcc < figures.stages[0].pcc);
         assert!(figures.below_gate().unwrap().contains("step1.dit_out has PCC 0.98"));
+    }
+
+    #[test]
+    fn constants_fail_where_the_reference_has_none() {
+        let mut figures = figures();
+        figures.add_stage("action_pred", &[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]).unwrap();
+        figures.add_stage("backbone.features", &[2.0; 3], &[2.0; 3]).unwrap();
+        assert_eq!(figures.below_gate(), None);
+        figures.add_stage("action_pred", &[0.0; 3], &[1.0, 2.0, 3.0]).unwrap();
+        assert!(figures.below_gate().unwrap().contains("action_pred is constant"));
+        assert!(!figures.worst("action_pred").unwrap().passed);
     }
 
     #[test]

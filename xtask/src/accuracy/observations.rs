@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use gr00t_host::decode::Decoder;
 use gr00t_host::encode::EncoderOptions;
 use gr00t_host::image::Frame;
 use gr00t_host::noise::Noise;
@@ -32,17 +31,15 @@ pub(super) struct Case {
     pub(super) name: String,
     /// What the model reads.
     pub(super) inputs: ModelInputs,
-    /// What makes physical actions of its output.
-    pub(super) decoder: Arc<Decoder>,
-    /// The robot's statistics.
-    robot: Arc<Robot>,
+    /// What makes physical actions of its output, and statistics.
+    pub(super) robot: Arc<Robot>,
 }
 
 impl Case {
     fn new(name: String, robot: &Arc<Robot>, observation: &Observation, seed: u64) -> Result<Self> {
         let encoded = robot.encoder.encode(observation, &Noise::Seed(seed));
         let inputs = encoded.with_context(|| format!("observation {name}"))?.inputs;
-        Ok(Self { name, inputs, decoder: Arc::new(robot.decoder.clone()), robot: Arc::clone(robot) })
+        Ok(Self { name, inputs, robot: Arc::clone(robot) })
     }
 
     /// The widest `max - min` of the statistics of an action key.

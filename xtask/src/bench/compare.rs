@@ -19,7 +19,7 @@ fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<Pair<'a>> {
     let pair = |new: &'a Row| {
         let old = old.results.iter().find(|row| row.name == new.name && row.unit == new.unit)?;
         let (by, from, to) = match (old.busy, new.busy) {
-            (Some(from), Some(to)) if from > 0.0 && to > 0.0 => ("busy", from, to),
+            (Some(from), Some(to)) => ("busy", from, to),
             _ => ("median", old.median, new.median),
         };
         let ratio = if new.more_is_better() { from / to } else { to / from };

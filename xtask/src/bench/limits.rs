@@ -1,7 +1,7 @@
 //! The machine's limits, measured in the same run as what is held against them.
 
 use anyhow::Result;
-use tt_ops::Soft;
+use tt_ops::{OpTime, Soft};
 use tt_soft::{AlignedBuf, Engine, limits};
 
 use super::measure::Times;
@@ -13,6 +13,11 @@ const STEPS: usize = 20_000_000;
 /// More than any cache that a guest can count on.
 const READ_BYTES: usize = 512 << 20;
 const RUNS: usize = 7;
+
+/// Of a run: CPU time of each thread, so that other work on the machine lowers no limit; on the wall where it is not known.
+fn time(times: &Times, threads: usize) -> f64 {
+    times.busy(threads).unwrap_or_else(|| times.median())
+}
 
 /// What the device's threads can do together.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +42,12 @@ impl Limits {
             let kind = limits::multiply_add_name(&engine);
             let times = Times::of(RUNS, || limits::multiply_add(&engine, STEPS))?;
             let flops = (STEPS * limits::flops_per_step(&engine) * threads) as f64;
-            measured.flops_per_ms = flops / times.busy(threads);
+            measured.flops_per_ms = flops / time(&times, threads);
             let name = format!("limit/{kind}/{}/{threads}t", device.isa());
             report.values(name, "GF/s", &[measured.flops_per_ms / 1e6]);
 
             let times = Times::of(RUNS, || limits::read(&engine, &memory).map(drop))?;
-            measured.bytes_per_ms = READ_BYTES as f64 / times.busy(threads);
+            measured.bytes_per_ms = READ_BYTES as f64 / time(&times, threads);
             let name = format!("limit/read/512MiB/{threads}t");
             report.values(name, "GB/s", &[measured.bytes_per_ms / 1e6]);
         }
@@ -52,5 +57,11 @@ impl Limits {
     /// This much arithmetic and this much memory, with the least time for them.
     pub(super) fn work(&self, flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, floor_ms: (flops / self.flops_per_ms).max(bytes / self.bytes_per_ms) }
+    }
+
+    /// All `ops`, one after the other.
+    pub(super) fn of_ops<'a>(&self, ops: impl IntoIterator<Item = &'a OpTime>) -> Work {
+        let works = ops.into_iter().map(|op| self.work(op.flops as f64, op.bytes as f64));
+        works.fold(Work::default(), Work::and)
     }
 }

@@ -40,12 +40,17 @@ impl Times {
         sorted(self.0.iter().map(|time| time.wall))
     }
 
+    /// The median wall time.
+    pub(super) fn median(&self) -> f64 {
+        quantile(&self.wall(), 0.5)
+    }
+
     /// The mean of the time that each of `threads` was on a CPU. The kernel counts in ticks of some milliseconds: where all runs
-    /// together are too short for them, the median wall time.
-    pub(super) fn busy(&self, threads: usize) -> f64 {
+    /// together are too short for them, it is not known.
+    pub(super) fn busy(&self, threads: usize) -> Option<f64> {
         const SHORT_MS: f64 = 100.0;
         let cpu: f64 = self.0.iter().map(|time| time.cpu).sum();
-        if cpu > SHORT_MS { cpu / (threads * self.0.len()) as f64 } else { quantile(&self.wall(), 0.5) }
+        (cpu > SHORT_MS).then(|| cpu / (threads * self.0.len()) as f64)
     }
 }
 
@@ -109,5 +114,14 @@ mod tests {
             Ok(())
         });
         assert_eq!((times.unwrap().wall().len(), calls), (3, 4));
+    }
+
+    #[test]
+    fn cpu_time_is_per_thread_and_unknown_of_short_runs() {
+        let mut times = Times::default();
+        times.push(Time { wall: 60.0, cpu: 90.0 });
+        assert_eq!((times.busy(2), times.median()), (None, 60.0));
+        times.push(Time { wall: 80.0, cpu: 110.0 });
+        assert_eq!(times.busy(2), Some(50.0));
     }
 }

@@ -13,6 +13,7 @@ mod ops;
 mod readme;
 mod report;
 mod results;
+mod scale;
 mod server;
 
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ pub(crate) struct BenchArgs {
     /// Predictions that are timed
     #[arg(long, value_name = "N", default_value_t = 200)]
     reps: usize,
-    /// Only results whose name contains this: limit/, op/, load/, stage/, predict/, host/, memory/ or server/ begin the names
+    /// Only results whose name contains this: limit/, op/, load/, stage/, predict/, host/, memory/, scale/ or server/ begin the names
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
     /// No results whose name begins with this, such as server/, which builds and starts the server
@@ -65,7 +66,7 @@ pub(crate) struct BenchArgs {
     /// Show two files of results side by side and measure nothing
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["from", "json", "report", "check"])]
     compare: Option<Vec<PathBuf>>,
-    /// Write this file's figures into the README and measure nothing
+    /// Write this file's figures into the README, where a block names it, and measure nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "json", "report", "check", "compare"])]
     readme: Option<PathBuf>,
 }

@@ -1,21 +1,23 @@
-//! The figures of the README: a table between two markers, made from a file of results that is committed beside it.
+//! The figures of the README: tables between two markers each, made from files of results that are committed beside it.
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::results::{Results, Row};
 use crate::output;
 use crate::workspace;
 
 const BEGIN: &str = "<!-- bench: begin, written by `cargo xtask bench --readme";
+/// Follows the file's name.
+const HEAD_END: &str = "` -->";
 const END: &str = "<!-- bench: end -->";
 
-/// Puts the figures of `path` into the README.
+/// Puts the figures of `path` into every block of the README that names it.
 ///
 /// # Errors
-/// If the results lack a prediction, the README its markers, or it cannot be written.
+/// If the results lack a prediction, the README has no block of theirs, or it cannot be written.
 pub(super) fn write(path: &Path) -> Result<()> {
     let readme = workspace::root().join("README.md");
     let text = fs::read_to_string(&readme).with_context(|| readme.display().to_string())?;
@@ -23,14 +25,56 @@ pub(super) fn write(path: &Path) -> Result<()> {
     let root = fs::canonicalize(workspace::root())?;
     let shown = named.strip_prefix(root).unwrap_or(path).display().to_string();
     let figures = block(&Results::read(path)?, &shown)?;
-    output::write(&readme, replaced(&text, &figures)?.as_bytes())
+    if !files(&text)?.contains(&shown.as_str()) {
+        bail!("the README has no block of {shown}, wanted {BEGIN} {shown}{HEAD_END} and {END}");
+    }
+    output::write(&readme, replaced(&text, &shown, &figures)?.as_bytes())
 }
 
-/// `text` with `figures` in place of what is between the markers, markers included.
-fn replaced(text: &str, figures: &str) -> Result<String> {
-    let (before, rest) = text.split_once(BEGIN).with_context(|| format!("the README has no {BEGIN}"))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("the README has no {END}"))?;
-    Ok(format!("{before}{figures}{after}"))
+/// A part of the README.
+enum Part<'a> {
+    Text(&'a str),
+    /// Markers, and what is between them.
+    Block {
+        file: &'a str,
+        whole: &'a str,
+    },
+}
+
+/// `text` from its begin to its end.
+fn parts(text: &str) -> Result<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(BEGIN) {
+        let (before, block) = rest.split_at(at);
+        let line = block.lines().next().unwrap_or_default();
+        let file = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(HEAD_END));
+        let file = file.with_context(|| format!("{line:?} names no file, wanted {BEGIN} FILE{HEAD_END}"))?;
+        let end = block.find(END).with_context(|| format!("the block of {file} has no {END}"))?;
+        let (whole, after) = block.split_at(end + END.len());
+        parts.extend([Part::Text(before), Part::Block { file: file.trim(), whole }]);
+        rest = after;
+    }
+    parts.push(Part::Text(rest));
+    Ok(parts)
+}
+
+/// The files that blocks of `text` name.
+fn files(text: &str) -> Result<Vec<&str>> {
+    let file = |part| match part {
+        Part::Text(_) => None,
+        Part::Block { file, .. } => Some(file),
+    };
+    Ok(parts(text)?.into_iter().filter_map(file).collect())
+}
+
+/// `text` with `figures` in place of every block of `name`, markers included.
+fn replaced(text: &str, name: &str, figures: &str) -> Result<String> {
+    let part = |part| match part {
+        Part::Block { file, .. } if file == name => figures,
+        Part::Text(text) | Part::Block { whole: text, .. } => text,
+    };
+    Ok(parts(text)?.into_iter().map(part).collect())
 }
 
 /// Markers and table.
@@ -43,12 +87,11 @@ fn block(results: &Results, file: &str) -> Result<String> {
     let limit = |prefix: &str| {
         results.limit(prefix).map_or_else(|| "?".into(), |row| format!("{:.0} {}", row.median, row.unit))
     };
-    let peak = results.of("limit/").filter(|row| row.unit == "GF/s").last();
-    let peak = peak.map_or_else(|| "?".into(), |row| format!("{:.0} GF/s", row.median));
+    let peak = results.peak().map_or_else(|| "?".into(), |row| format!("{:.0} GF/s", row.median));
     let tokens = tokens.strip_prefix('s').unwrap_or(tokens);
     let views = views.strip_suffix("view").unwrap_or(views);
     let mut lines = vec![
-        format!("{BEGIN} {file}` -->"),
+        format!("{BEGIN} {file}{HEAD_END}"),
         format!(
             "`{config}` sizes, `{policy}`, {views} view{}, S = {tokens}, {} predictions. {}. Limits measured in the same run: {peak}, {}.",
             if views == "1" { "" } else { "s" },
@@ -93,7 +136,8 @@ fn line(name: &str, row: &Row, strong: &str) -> String {
     };
     let cell = |text: String| if text.is_empty() { text } else { format!("{strong}{text}{strong}") };
     let p95 = if row.n > 1 { ms(row.p95) } else { String::new() };
-    let busy = row.busy.filter(|busy| *busy > 0.0 && row.work.is_some()).map(ms).unwrap_or_default();
+    // CPU time is shown where a share of the roofline is of it
+    let busy = row.busy.filter(|_| row.work.is_some()).map(ms).unwrap_or_default();
     let share = row.roofline_share.map(|share| format!("{:.0} %", 100.0 * share)).unwrap_or_default();
     let cells = [name.to_string(), ms(row.median), p95, busy, share].map(cell);
     format!("| {} |", cells.join(" | "))
@@ -105,26 +149,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readmes_figures_are_those_of_the_file_that_it_names() {
+    fn the_readmes_figures_are_those_of_the_files_that_it_names() {
         let text = fs::read_to_string(workspace::root().join("README.md")).unwrap();
-        let (_, rest) = text.split_once(BEGIN).unwrap();
-        let (file, _) = rest.trim_start().split_once('`').unwrap();
-        let results = Results::read(&workspace::root().join(file)).unwrap();
-        assert_eq!(replaced(&text, &block(&results, file).unwrap()).unwrap(), text);
+        let files = files(&text).unwrap();
+        assert!(!files.is_empty());
+        for file in files {
+            let results = Results::read(&workspace::root().join(file)).unwrap();
+            let new = replaced(&text, file, &block(&results, file).unwrap()).unwrap();
+            assert!(new == text, "`cargo xtask bench --readme {file}` changes the README");
+        }
+    }
+
+    /// A block of other figures.
+    fn old(file: &str) -> String {
+        format!("{BEGIN} {file}{HEAD_END}\nold figures of {file}\n{END}")
     }
 
     #[test]
-    fn only_what_is_between_the_markers_changes() {
-        let text = format!("before\n{BEGIN} old.json` -->\nold\n{END}\nafter\n");
-        let figures = block(&results(), "new.json").unwrap();
-        let new = replaced(&text, &figures).unwrap();
-        assert!(new.starts_with("before\n") && new.ends_with("\nafter\n") && !new.contains("old"), "{new}");
-        assert!(
-            new.contains("| **predict** | **31.0 ms** | **34.1 ms** | **27.9 ms** | **50 %** |"),
-            "{new}"
-        );
-        assert!(new.contains("469 GF/s, 63 GB/s"), "{new}");
-        assert_eq!(replaced(&new, &figures).unwrap(), new);
-        assert!(replaced("no markers", &figures).is_err());
+    fn only_the_block_of_the_file_changes() {
+        let text = format!("before\n{}\nbetween\n{}\nafter\n", old("a.json"), old("b.json"));
+        assert_eq!(files(&text).unwrap(), ["a.json", "b.json"]);
+        let figures = block(&results(), "b.json").unwrap();
+        let new = replaced(&text, "b.json", &figures).unwrap();
+        assert_eq!(new, format!("before\n{}\nbetween\n{figures}\nafter\n", old("a.json")));
+        assert_eq!(replaced(&new, "b.json", &figures).unwrap(), new);
+        let first = replaced(&text, "a.json", &figures).unwrap();
+        assert!(first.ends_with(&format!("{END}\nbetween\n{}\nafter\n", old("b.json"))), "{first}");
+    }
+
+    #[test]
+    fn the_figures_are_a_table_under_the_limits() {
+        let figures = block(&results(), "b.json").unwrap();
+        let row = "| **predict** | **31.0 ms** | **34.1 ms** | **27.9 ms** | **50 %** |";
+        assert!(figures.contains(row) && figures.contains("469 GF/s, 63 GB/s"), "{figures}");
+    }
+
+    #[test]
+    fn markers_that_do_not_close_are_errors() {
+        assert!(files("no markers").unwrap().is_empty());
+        assert!(files(&old("a.json").replace(END, "")).is_err());
+        assert!(files(&old("a.json").replace(HEAD_END, "")).is_err());
     }
 }

@@ -60,8 +60,12 @@ impl Report {
 
     /// Times in milliseconds, and what had to be done in each.
     pub(super) fn times(&mut self, name: String, times: &Times, work: Option<Work>) {
-        let busy = times.busy(self.threads());
-        self.row(name, "ms", &times.wall(), work, Some(busy));
+        self.times_with(self.threads(), name, times, work);
+    }
+
+    /// The same with another number of threads than the report's.
+    pub(super) fn times_with(&mut self, threads: usize, name: String, times: &Times, work: Option<Work>) {
+        self.row(name, "ms", &times.wall(), work, times.busy(threads));
     }
 
     /// Ascending values of any unit.
@@ -70,41 +74,21 @@ impl Report {
     }
 
     /// Figures that were measured elsewhere, and how many values they are of.
-    pub(super) fn figures(&mut self, name: String, unit: &str, [median, p95, p99, max]: [f64; 4], n: usize) {
-        let row = Row {
-            name,
-            unit: unit.into(),
-            median,
-            p95,
-            p99,
-            max,
-            n,
-            roofline_share: None,
-            busy: None,
-            work: None,
-            samples: Vec::new(),
-        };
-        self.add(row);
+    pub(super) fn figures(&mut self, name: String, unit: &str, figures: [f64; 4], n: usize) {
+        self.add(Row::new(name, unit, figures, n));
     }
 
     fn row(&mut self, name: String, unit: &str, values: &[f64], work: Option<Work>, busy: Option<f64>) {
-        let [median, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|at| quantile(values, at));
-        let floor = work.map(|work| work.floor_ms);
-        let samples =
-            if values.len() > 1 { values.iter().copied().map(rounded).collect() } else { Vec::new() };
-        self.add(Row {
-            name,
-            unit: unit.into(),
-            median,
-            p95,
-            p99,
-            max,
-            n: values.len(),
-            roofline_share: floor.map(|floor| floor / busy.unwrap_or(median).max(f64::MIN_POSITIVE)),
-            busy,
-            work,
-            samples,
-        });
+        let figures = [0.5, 0.95, 0.99, 1.0].map(|at| quantile(values, at));
+        let mut row = Row::new(name, unit, figures, values.len());
+        let time = busy.unwrap_or(row.median).max(f64::MIN_POSITIVE);
+        row.roofline_share = work.map(|work| work.floor_ms / time);
+        row.busy = busy;
+        row.work = work;
+        if values.len() > 1 {
+            row.samples = values.iter().copied().map(rounded).collect();
+        }
+        self.add(row);
     }
 
     fn add(&mut self, row: Row) {
@@ -137,4 +121,4 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// What names begin with.
-const FAMILIES: [&str; 8] = ["limit", "op", "load", "stage", "predict", "host", "memory", "server"];
+const FAMILIES: [&str; 9] = ["limit", "op", "load", "stage", "predict", "host", "memory", "scale", "server"];

@@ -21,10 +21,10 @@ pub(super) struct Row {
     pub(super) p99: f64,
     pub(super) max: f64,
     pub(super) n: usize,
-    /// Least time that the machine's limits allow, divided by `busy`.
+    /// Least time that the machine's limits allow, divided by `busy`, by the median where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) roofline_share: Option<f64>,
-    /// The mean time that each thread was on a CPU.
+    /// The mean time that each thread was on a CPU, where the runs were long enough to know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) busy: Option<f64>,
     /// Arithmetic and memory of one run, where they are known.
@@ -36,7 +36,7 @@ pub(super) struct Row {
 }
 
 /// What one run has to do at least.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     /// Floating-point operations.
     pub(super) flops: f64,
@@ -83,9 +83,31 @@ impl Results {
     pub(super) fn limit(&self, prefix: &str) -> Option<&Row> {
         self.results.iter().rfind(|row| row.name.starts_with(prefix))
     }
+
+    /// The most arithmetic of all threads together.
+    pub(super) fn peak(&self) -> Option<&Row> {
+        self.results.iter().rfind(|row| row.name.starts_with("limit/") && row.unit == "GF/s")
+    }
 }
 
 impl Row {
+    /// Median, p95, p99 and the largest of `n` values; nothing else is known of them.
+    pub(super) fn new(name: String, unit: &str, [median, p95, p99, max]: [f64; 4], n: usize) -> Self {
+        Self {
+            name,
+            unit: unit.into(),
+            median,
+            p95,
+            p99,
+            max,
+            n,
+            roofline_share: None,
+            busy: None,
+            work: None,
+            samples: Vec::new(),
+        }
+    }
+
     /// Whether a larger value is the better one.
     pub(super) fn more_is_better(&self) -> bool {
         matches!(self.unit.as_str(), "GF/s" | "GB/s" | "1/s")
@@ -116,14 +138,7 @@ pub(super) mod tests {
 
     /// Results with a limit of each kind and a prediction of two stages.
     pub(in crate::bench) fn results() -> Results {
-        let limit = |name: &str, unit: &str, value: f64| Row {
-            unit: unit.into(),
-            busy: None,
-            roofline_share: None,
-            work: None,
-            samples: Vec::new(),
-            ..row(name, value)
-        };
+        let limit = |name: &str, unit: &str, value: f64| Row::new(name.into(), unit, [value; 4], 1);
         Results {
             machine: Machine::for_tests(),
             results: vec![

@@ -4,10 +4,13 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use gr00t_host::ModelConfig;
+use gr00t_serve::tools::Client;
 use serde_json::Value;
+use tt_soft::isa::ISA_VARIABLE;
 
 use super::BenchArgs;
 use super::report::Report;
@@ -16,8 +19,12 @@ use crate::workspace;
 
 /// Clients at once.
 const CLIENTS: [usize; 3] = [1, 2, 4];
-/// Seconds that the server may take until it is ready.
-const PATIENCE: &str = "600";
+/// What the server may take until it is ready.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// Longest wait for the server's health.
+const HEALTH_TIME: Duration = Duration::from_secs(5);
+/// Between two looks at a server that starts.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Measures what is asked for.
 pub(super) fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
@@ -29,11 +36,14 @@ pub(super) fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
     let program = program()?;
     // A port that was free a moment ago; the server ends with an error if another program takes it.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let server = Server::start(args, &program, port)?;
+    let mut server = Server::start(args, &program, port)?;
     let url = format!("http://127.0.0.1:{port}");
+    server.until_ready(&Client::new(&url, HEALTH_TIME))?;
     let case = format!("{}/{}", args.device.policy, args.config);
     for clients in CLIENTS {
-        let figures = ask(&program, &url, args.reps, clients)?;
+        let figures = ask(&program, &url, args.reps, clients);
+        server.still_there()?;
+        let figures = figures?;
         let ok = figures["ok"].as_u64().unwrap_or_default() as usize;
         if ok != args.reps.max(1) {
             bail!("server/{case}: {ok} of {} requests were answered with 200", args.reps.max(1));
@@ -80,14 +90,43 @@ impl Server {
         if let Some(threads) = args.device.threads {
             command.args(["--threads", &threads.to_string()]);
         }
+        if let Some(isa) = args.device.isa {
+            command.env(ISA_VARIABLE, isa.name());
+        }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         Ok(Self(child.with_context(|| program.display().to_string())?))
+    }
+
+    /// Waits until the model is warm.
+    ///
+    /// # Errors
+    /// If the server ends instead, or takes too long.
+    fn until_ready(&mut self, client: &Client) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            self.still_there()?;
+            // nobody listens in the first moments
+            if client.get("/health").is_ok_and(|(status, health)| status == 200 && health["status"] == "ok") {
+                return Ok(());
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("the server is not ready after {} s", PATIENCE.as_secs());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn still_there(&mut self) -> Result<()> {
+        match self.0.try_wait().context("gr00t-serve")? {
+            Some(status) => bail!("gr00t-serve ended ({status})"),
+            None => Ok(()),
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself, which is then what its client reports.
+        // It may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -96,7 +135,7 @@ impl Drop for Server {
 /// The report of the server's own `bench`.
 fn ask(program: &Path, url: &str, reps: usize, clients: usize) -> Result<Value> {
     let output = Command::new(program)
-        .args(["bench", "--url", url, "--wait", PATIENCE, "--warmup", "3"])
+        .args(["bench", "--url", url, "--warmup", "3"])
         .args(["--reps", &reps.max(1).to_string(), "--concurrency", &clients.to_string()])
         .stderr(Stdio::inherit())
         .output()
@@ -105,4 +144,18 @@ fn ask(program: &Path, url: &str, reps: usize, clients: usize) -> Result<Value> 
         bail!("gr00t-serve bench failed ({})", output.status);
     }
     serde_json::from_slice(&output.stdout).context("what gr00t-serve bench says")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_ends_is_not_waited_for() {
+        let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        // nothing listens on a port that was never bound
+        let client = Client::new("http://127.0.0.1:1", HEALTH_TIME);
+        let error = Server(child).until_ready(&client).unwrap_err().to_string();
+        assert_eq!(error, "gr00t-serve ended (exit status: 3)");
+    }
 }

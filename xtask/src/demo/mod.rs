@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use gr00t_host::checkpoint::WeightsSpec;
 use gr00t_model::DtypePolicy;
 use gr00t_serve::options::{Environment, ServeOptions, parse};
 use gr00t_serve::tools::{SmokeOptions, smoke};
@@ -94,7 +95,7 @@ fn show(args: &DemoArgs, server: &mut Served, url: &str) -> Result<()> {
         info["data_config"].as_str().unwrap_or_default(),
         answer.instruction
     );
-    plot::write(&answer.chunk, Some(&answer.expected), &title, &args.plot)?;
+    plot::write(&answer.chunk, &answer.expected, &title, &args.plot)?;
     say!("\npicture      {}", args.plot.display());
     if judged["pass"] != Value::Bool(true) {
         bail!("the served answer is not the reference's: {}", judged["problems"]);
@@ -103,11 +104,12 @@ fn show(args: &DemoArgs, server: &mut Served, url: &str) -> Result<()> {
 }
 
 impl DemoArgs {
+    /// Whether the weights are made up. What cannot be read is not; the server says what is wrong with it.
     fn is_synthetic(&self) -> bool {
-        self.weights.weights.starts_with("synthetic")
+        matches!(self.weights.weights.parse(), Ok(WeightsSpec::Synthetic { .. }))
     }
 
-    /// Whether the model has the full size.
+    /// Whether the model is the miniature of GR00T.
     fn is_mini(&self) -> bool {
         self.is_synthetic() && self.weights.config.as_deref().is_none_or(|config| config == "mini")
     }
@@ -156,4 +158,31 @@ fn free_port(wanted: Option<u16>) -> Result<u16> {
         None => bind(USUAL_PORT).or_else(|_| bind(0))?,
     };
     Ok(listener.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        demo: DemoArgs,
+    }
+
+    fn demo(words: &[&str]) -> DemoArgs {
+        Line::try_parse_from([&["demo"], words].concat()).unwrap().demo
+    }
+
+    #[test]
+    fn made_up_weights_are_mini_unless_another_size_is_asked_for() {
+        assert!(demo(&[]).is_mini());
+        assert!(demo(&["--weights", "synthetic:7", "--config", "mini"]).is_mini());
+        assert!(!demo(&["--config", "n1.5"]).is_mini());
+        for weights in ["synthetic_v2/", "synthetic_v2/model.safetensors", "owner/name"] {
+            assert!(!demo(&["--weights", weights]).is_mini(), "{weights}");
+        }
+    }
 }

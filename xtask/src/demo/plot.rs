@@ -16,16 +16,11 @@ const COLUMNS: usize = 2;
 /// Share of the time axis that is left free on the right for the legend.
 const LEGEND_ROOM: f32 = 0.12;
 
-/// Draws `chunk` under `title` as a PNG at `path`, dashed over it the `expected` one where there is one.
+/// Draws `chunk` under `title` as a PNG at `path`, dashed over it what is `expected` of its groups.
 ///
 /// # Errors
 /// If there is nothing to draw, a value is not finite, or the file cannot be written.
-pub(crate) fn write(
-    chunk: &ActionChunk,
-    expected: Option<&ActionChunk>,
-    title: &str,
-    path: &Path,
-) -> Result<()> {
+pub(crate) fn write(chunk: &ActionChunk, expected: &ActionChunk, title: &str, path: &Path) -> Result<()> {
     let groups = &chunk.groups;
     if groups.is_empty() || chunk.horizon == 0 {
         bail!("an empty action chunk cannot be drawn");
@@ -41,8 +36,7 @@ pub(crate) fn write(
     let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
     picture::write(path, title, size, |body| {
         for (panel, group) in body.split_evenly((rows, columns)).iter().zip(groups) {
-            let expected = expected.and_then(|expected| expected.group(&group.key));
-            draw_group(panel, group, expected, chunk.horizon)
+            draw_group(panel, group, expected.group(&group.key), chunk.horizon)
                 .map_err(|e| anyhow!("plot of {}: {e}", group.key))?;
         }
         Ok(())
@@ -140,11 +134,16 @@ mod tests {
         }
     }
 
+    /// Expects nothing.
+    fn nothing() -> ActionChunk {
+        ActionChunk { horizon: 16, out_of_range: 0, groups: Vec::new() }
+    }
+
     #[test]
     fn the_picture_has_a_panel_per_group_and_every_line_colour() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plot.png");
-        write(&chunk(|t, j| (t as f32 * 0.3 + j as f32).sin()), None, "a chunk", &path).unwrap();
+        write(&chunk(|t, j| (t as f32 * 0.3 + j as f32).sin()), &nothing(), "a chunk", &path).unwrap();
         let picture = image::open(&path).unwrap().to_rgb8();
         assert_eq!(picture.dimensions(), (2 * PANEL.0, 48 + 2 * PANEL.1));
         for color in &COLORS[..7] {
@@ -157,7 +156,7 @@ mod tests {
     fn the_expected_chunk_is_drawn_over_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plot.png");
-        let ink = |expected: Option<&ActionChunk>| {
+        let ink = |expected: &ActionChunk| {
             write(&chunk(|_, j| j as f32), expected, "two chunks", &path).unwrap();
             let picture = image::open(&path).unwrap().to_rgb8();
             // A line one pixel wide is mixed with what is beside it, and lines of series have a strong colour.
@@ -167,21 +166,22 @@ mod tests {
             };
             picture.pixels().filter(|p| dark_grey(p)).count()
         };
-        let alone = ink(None);
-        assert!(ink(Some(&chunk(|_, j| j as f32 + 0.5))) > alone + 1000);
+        let alone = ink(&nothing());
+        assert!(ink(&chunk(|_, j| j as f32 + 0.5)) > alone + 1000);
     }
 
     #[test]
     fn a_constant_chunk_is_drawn() {
         let dir = tempfile::tempdir().unwrap();
-        write(&chunk(|_, _| 0.0), None, "constant", &dir.path().join("plot.png")).unwrap();
+        write(&chunk(|_, _| 0.0), &nothing(), "constant", &dir.path().join("plot.png")).unwrap();
     }
 
     #[test]
     fn a_chunk_with_nan_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plot.png");
-        let error = write(&chunk(|t, _| if t == 3 { f32::NAN } else { 0.0 }), None, "x", &path).unwrap_err();
+        let broken = chunk(|t, _| if t == 3 { f32::NAN } else { 0.0 });
+        let error = write(&broken, &nothing(), "x", &path).unwrap_err();
         assert!(error.to_string().contains("not finite"), "{error}");
         assert!(!path.exists());
     }

@@ -3,9 +3,10 @@
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use gr00t_serve::life;
 use gr00t_serve::options::ServeOptions;
+use gr00t_serve::tools::Client;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use signal_hook::consts::SIGTERM;
@@ -26,8 +27,8 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 pub(super) struct Served {
     runtime: Runtime,
     life: Option<JoinHandle<Result<()>>>,
-    agent: ureq::Agent,
     url: String,
+    client: Client,
 }
 
 impl Served {
@@ -42,12 +43,7 @@ impl Served {
             .build()
             .context("runtime")?;
         let life = Some(runtime.spawn(life::run(options)));
-        let agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(ANSWER_TIME))
-            .build()
-            .into();
-        Ok(Self { runtime, life, agent, url: url.to_owned() })
+        Ok(Self { runtime, life, url: url.to_owned(), client: Client::new(url, ANSWER_TIME) })
     }
 
     /// Waits until the model is warm, and shows what the server is at.
@@ -56,10 +52,11 @@ impl Served {
     /// Why the server ended instead.
     pub(super) fn until_ready(&mut self) -> Result<()> {
         let mut shown = Shown::new();
+        let client = Client::new(&self.url, HEALTH_TIME);
         loop {
             self.still_there()?;
             // nobody listens in the first moments
-            if let Ok(health) = self.ask("/health", HEALTH_TIME) {
+            if let Ok((_, health)) = client.get("/health") {
                 if health["status"] == "ok" {
                     return Ok(());
                 }
@@ -74,13 +71,8 @@ impl Served {
     /// # Errors
     /// If it is not answered, or refused.
     pub(super) fn get(&mut self, path: &str) -> Result<Value> {
-        let answer = self.ask(path, ANSWER_TIME);
+        let answer = self.client.get_ok(path);
         self.unless_ended(answer)
-    }
-
-    fn ask(&self, path: &str, limit: Duration) -> Result<Value> {
-        let request = self.agent.get(format!("{}{path}", self.url));
-        read(path, request.config().timeout_global(Some(limit)).build().call()?)
     }
 
     /// The JSON that `path` answers to `body`.
@@ -88,11 +80,11 @@ impl Served {
     /// # Errors
     /// If it is not answered, or refused.
     pub(super) fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
-        let request =
-            self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        let answer = request.send(body.to_string());
-        let read = answer.map_err(Into::into).and_then(|answer| read(path, answer));
-        self.unless_ended(read)
+        let answer = self.client.post(path, body.to_string().as_bytes());
+        match self.unless_ended(answer)? {
+            (200, body) => Ok(body),
+            (status, body) => bail!("POST {path}: {status} {body}"),
+        }
     }
 
     /// `result`, unless it failed because the server has ended: then why it has.
@@ -129,16 +121,6 @@ impl Served {
         self.runtime.block_on(life).context("server")??;
         bail!("interrupted")
     }
-}
-
-fn read(path: &str, mut answer: ureq::http::Response<ureq::Body>) -> Result<Value> {
-    const MOST_BYTES: u64 = 64 << 20;
-    let status = answer.status();
-    let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_string()?;
-    if !status.is_success() {
-        return Err(anyhow!("{path}: {status}: {text}"));
-    }
-    serde_json::from_str(&text).with_context(|| format!("{path}: not JSON"))
 }
 
 /// What the server is at: one line that changes on a terminal, a line each elsewhere.

@@ -44,7 +44,8 @@ pub(super) struct Trajectory {
     pub(super) mse: f64,
     /// Action values outside the statistics' range.
     pub(super) out_of_range: usize,
-    /// Mean wall time of a prediction with the host's share.
+    /// Median wall time of a prediction with the host's share. The first one captures, too, and is all that there is of a
+    /// single prediction.
     pub(super) predict_ms: f64,
     pub(super) joints: Vec<Joint>,
 }
@@ -100,13 +101,15 @@ impl OpenLoop<'_> {
         let inference_at: Vec<usize> = (0..steps).step_by(self.action_horizon).collect();
         let observations = self.observations(&episode, &inference_at)?;
         let mut predicted: Vec<Vec<Vec<f64>>> = vec![Vec::new(); self.keys.len()];
-        let (mut out_of_range, started) = (0, Instant::now());
+        let (mut out_of_range, mut times) = (0, Vec::new());
         let total = inference_at.len() as u64;
         for (number, observation) in (0u64..).zip(&observations) {
             progress.set("predicting", number, total);
             let noise = Noise::Seed(self.seed.wrapping_add(number));
+            let started = Instant::now();
             let encoded = self.robot.encoder.encode(observation, &noise)?;
             let chunk = self.robot.decoder.decode(&subject.predict(&encoded.inputs)?.0)?;
+            times.push(started.elapsed().as_secs_f64() * 1e3);
             out_of_range += chunk.out_of_range;
             for (key, rows) in self.keys.iter().zip(&mut predicted) {
                 let group = chunk.group(key).with_context(|| format!("no action {key} was predicted"))?;
@@ -114,7 +117,6 @@ impl OpenLoop<'_> {
                 rows.extend(taken.map(|row| row.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>()));
             }
         }
-        let predict_ms = started.elapsed().as_secs_f64() * 1e3 / total.max(1) as f64;
         let joints = self.joints(&episode, steps, &predicted)?;
         Ok(Trajectory {
             episode: episode.index,
@@ -123,7 +125,7 @@ impl OpenLoop<'_> {
             inference_at,
             mse: mean(joints.iter().map(|joint| joint.mse)),
             out_of_range,
-            predict_ms,
+            predict_ms: median(times),
             joints,
         })
     }
@@ -187,6 +189,12 @@ fn column(rows: &[Vec<f64>], place: usize) -> Vec<f64> {
     rows.iter().filter_map(|row| row.get(place).copied()).collect()
 }
 
+/// The lower one of two in the middle; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+}
+
 /// NaN of nothing.
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(sum, count), value| (sum + value, count + 1));
@@ -196,6 +204,13 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_slow_value_does_not_move_the_median() {
+        assert_eq!(median(vec![900.0, 3.0]), 3.0);
+        assert_eq!(median(vec![900.0, 4.0, 3.0]), 4.0);
+        assert_eq!(median(vec![900.0]), 900.0);
+    }
 
     #[test]
     fn keys_and_horizon_must_be_the_data_configs() {

@@ -48,7 +48,7 @@ impl Report {
 pub(super) fn print(trajectory: &Trajectory) {
     let Trajectory { episode, steps, inference_at, predict_ms, .. } = trajectory;
     say!("\nepisode {episode}: {}", OneLine(&trajectory.instruction));
-    say!("{steps} steps, {} predictions, {predict_ms:.1} ms each", inference_at.len());
+    say!("{steps} steps, {} predictions, {predict_ms:.1} ms each (median)", inference_at.len());
     if trajectory.out_of_range > 0 {
         say!("{} action values are outside the statistics' range", trajectory.out_of_range);
     }

@@ -66,8 +66,9 @@ pub(crate) struct Prediction {
 /// Runs the whole path.
 ///
 /// # Errors
-/// If weights, observation, statistics and data config do not fit together.
+/// If weights, observation, statistics and data config do not fit together, or the device is one that this does not run on.
 pub(crate) fn predict(request: &Request<'_>, progress: &Arc<Progress>) -> Result<Prediction> {
+    request.device.must_be_soft()?;
     let start = Instant::now();
     let loaded = request.weights.load(progress)?;
     let mut times = vec![("open weights".to_string(), start.elapsed())];

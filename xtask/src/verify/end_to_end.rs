@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use gr00t_host::action::{ActionGroup, ActionOptions};
 use gr00t_host::decode::Decoder;
-use gr00t_host::embodiment::{DataConfig, EmbodimentMetadata, Metadata};
+use gr00t_host::embodiment::{EmbodimentMetadata, Metadata};
 use gr00t_host::encode::{Encoder, EncoderOptions};
 use gr00t_host::noise::Noise;
 use gr00t_host::observation::{Expected, ObservationFile, StateDtype};
@@ -41,10 +41,7 @@ impl Check {
         let file = ObservationFile::read(path)?;
         let shown = || path.display().to_string();
         let expected = file.expected.clone().context("no \"expected\"").with_context(shown)?;
-        let name = file.data_config.as_deref().context("no \"data_config\"").with_context(shown)?;
-        let beside = file.resolve(Path::new(name));
-        let mut data_config =
-            if beside.is_file() { DataConfig::from_toml_file(beside)? } else { DataConfig::builtin(name)? };
+        let mut data_config = file.data_config()?.context("no \"data_config\"").with_context(shown)?;
         data_config.action_horizon = config.gr00t.action_horizon;
         let metadata = file.metadata.as_deref().context("no \"metadata\"").with_context(shown)?;
         let metadata = Metadata::from_file(file.resolve(metadata))?;

@@ -64,6 +64,10 @@ fn page(results: &Results) -> String {
     if !served.is_empty() {
         section(&mut body, "Server under load: a request over HTTP", &plots::bars(&served, "requests"));
     }
+    let scaled: Vec<(String, &Row)> = results.of("scale/").map(|row| (scale(row), row)).collect();
+    if !scaled.is_empty() {
+        section(&mut body, "Views and threads", &plots::bars(&scaled, "time of a prediction"));
+    }
     section(&mut body, "All results", &table(results));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -88,13 +92,18 @@ fn part(row: &Row) -> String {
     }
 }
 
+/// Of `scale/mixed_dit/mini/2view/…` `2view`.
+fn scale(row: &Row) -> String {
+    row.name.split('/').nth(3).unwrap_or_default().to_string()
+}
+
 /// The figures that a reader looks for first.
 fn tiles(results: &Results, predict: &Row) -> String {
     let mut tiles = vec![
         ("median".to_string(), format!("{} ms", short(predict.median))),
         ("p99".to_string(), format!("{} ms", short(predict.p99))),
     ];
-    if let Some(busy) = predict.busy.filter(|busy| *busy > 0.0) {
+    if let Some(busy) = predict.busy {
         tiles.push(("CPU time per thread".into(), format!("{} ms", short(busy))));
     }
     if let Some(share) = predict.roofline_share {
@@ -123,7 +132,7 @@ fn table(results: &Results) -> String {
     let mut rows = String::new();
     for row in &results.results {
         let percent = row.roofline_share.map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share));
-        let busy = row.busy.filter(|busy| *busy > 0.0).map_or_else(String::new, short);
+        let busy = row.busy.map_or_else(String::new, short);
         let cells = [row.median, row.p95, row.p99, row.max].map(short).join("</td><td>");
         let _ = writeln!(
             rows,
@@ -141,7 +150,7 @@ fn table(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::tests::results;
+    use super::super::results::tests::{results, row};
     use super::*;
 
     #[test]
@@ -161,6 +170,14 @@ mod tests {
         for loaded in ["http:", "https:", "src=", "href=", "@import", "url("] {
             assert!(!page.contains(loaded), "{loaded}");
         }
+    }
+
+    #[test]
+    fn views_and_threads_are_bars_of_their_own() {
+        let mut results = results();
+        results.results.push(row("scale/mixed_dit/mini/2view/s553", 40.0));
+        let page = page(&results);
+        assert!(page.contains("Views and threads") && page.contains(">2view</text>"), "{page}");
     }
 
     #[test]

@@ -103,13 +103,15 @@ pub(super) fn distribution(row: &Row) -> Option<String> {
 pub(super) fn roofline(results: &Results) -> Option<String> {
     const HEIGHT: f64 = 400.0;
     const LEFT: f64 = 64.0;
-    let peak = results.of("limit/").filter(|row| row.unit == "GF/s").last()?.median;
+    let peak = results.peak()?.median;
     let memory = results.limit("limit/read/")?.median;
     let points: Vec<(&Row, f64, f64)> = results
         .results
         .iter()
+        // the prediction again, several times
+        .filter(|row| !row.name.starts_with("scale/"))
         .filter_map(|row| {
-            let (work, busy) = (row.work?, row.busy?);
+            let (work, busy) = (row.work?, row.busy.unwrap_or(row.median));
             let known = work.flops > 0.0 && work.bytes > 0.0 && busy > 0.0;
             known.then(|| (row, work.flops / work.bytes, work.flops / busy / 1e6))
         })
@@ -139,7 +141,7 @@ pub(super) fn roofline(results: &Results) -> Option<String> {
         "tick",
         [LEFT, HEIGHT + 38.0],
         Anchor::Start,
-        "operations per byte (across); GF/s of CPU time (up)",
+        "operations per byte (across); GF/s of CPU time, on the wall where that is not known (up)",
     );
     // The memory's line from the left or lower edge, whichever it meets first, to the ridge.
     let begin = along.low.max(up.low / memory);

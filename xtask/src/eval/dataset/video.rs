@@ -169,7 +169,15 @@ fn run(mut command: Command, read: impl FnOnce(&mut dyn Read) -> Result<()>) -> 
         text
     });
     let outcome = match child.stdout.take() {
-        Some(out) => read(&mut BufReader::with_capacity(1 << 20, out)),
+        Some(out) => {
+            let mut out = BufReader::with_capacity(1 << 20, out);
+            let outcome = read(&mut out);
+            if outcome.is_err() {
+                // A pipe that is closed in the middle would be one more failure, which hides this one.
+                let _ = std::io::copy(&mut out, &mut std::io::sink());
+            }
+            outcome
+        }
         None => Err(anyhow::anyhow!("{name} has no output")),
     };
     let status = child.wait().context(name.clone())?;
@@ -208,6 +216,10 @@ mod tests {
         command.args(["-c", "echo first >&2; echo second >&2; exit 3"]);
         let error = run(command, |_| Ok(())).unwrap_err().to_string();
         assert_eq!(error, "sh failed (exit status: 3): first");
+        let mut command = Command::new("head");
+        command.args(["-c", "4000000", "/dev/zero"]);
+        let error = run(command, |_| bail!("what was read is wrong")).unwrap_err();
+        assert_eq!(format!("{error:#}"), "head: what was read is wrong");
         let error = run(Command::new("no-such-program"), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("no-such-program, which decodes videos, cannot be started"), "{error}");
     }
