@@ -105,6 +105,14 @@ fn no_file_knows_the_machine_it_was_written_on() {
 }
 
 #[test]
+fn dependencies_are_documented_with_their_versions() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let problems =
+        dependency_problems(&read("Cargo.toml"), &read("Cargo.lock"), &read("docs/dependencies.md"));
+    assert!(problems.is_empty(), "docs/dependencies.md: {}", problems.join("\n"));
+}
+
+#[test]
 fn each_rule_catches_its_fault() {
     assert_eq!(head_problems("use x;\n").len(), 1);
     assert_eq!(head_problems("//! What it is.\n").len(), 0);
@@ -121,6 +129,48 @@ fn each_rule_catches_its_fault() {
     assert_eq!(unfinished_problems(&format!("    {}!()\n", "todo")).len(), 1);
     assert_eq!(machine_problems(&format!("see /{}/someone/notes\n", "home")).len(), 1);
     assert_eq!(machine_problems("see docs/home/notes\n").len(), 0);
+}
+
+#[test]
+fn a_dependency_without_a_row_and_a_version_that_is_not_locked_are_found() {
+    let manifest = "[workspace.dependencies]\nours = { path = \"ours\" }\n# why\na = \"1\"\nb = { version = \"2\" }\n\n[profile.dev]\nc = 1\n";
+    let lock =
+        "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n\n[[package]]\nname = \"b\"\nversion = \"2.0.0\"\n";
+    let doc = |rows: &str| format!("| crate | version |\n|---|---|\n{rows}\n## Built twice\n| b | 1 |\n");
+    let problems = |rows: &str| dependency_problems(manifest, lock, &doc(rows));
+    assert_eq!(problems("| a | 1.2.3 | MIT |\n| b | 2.0.0 | MIT |\n"), Vec::<String>::new());
+    assert_eq!(problems("| a | 1.2.3 | MIT |\n"), ["no row of b"]);
+    assert_eq!(problems("| a | 1.2 | MIT |\n| b | 2.0.0 | MIT |\n"), ["a 1.2 is not in Cargo.lock"]);
+    let more = "| a | 1.2.3 | MIT |\n| b | 2.0.0 | MIT |\n| c | 1 | MIT |\n";
+    assert_eq!(problems(more), ["a row of c, which the workspace does not ask for"]);
+}
+
+/// What the first table of `doc` (name, version, …) lacks or says wrongly of the manifest's external dependencies.
+fn dependency_problems(manifest: &str, lock: &str, doc: &str) -> Vec<String> {
+    let (_, section) = manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let wanted: Vec<&str> = section
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.starts_with('#') && !line.contains("path = "))
+        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+        .collect();
+    let rows: Vec<(&str, &str)> = doc
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
+        .filter_map(|(name, rest)| Some((name, rest.split(" |").next()?)))
+        .filter(|(name, _)| *name != "crate")
+        .collect();
+    let missing = wanted.iter().filter(|name| !rows.iter().any(|(row, _)| row == *name));
+    let mut problems: Vec<String> = missing.map(|name| format!("no row of {name}")).collect();
+    for (name, version) in rows {
+        if !wanted.contains(&name) {
+            problems.push(format!("a row of {name}, which the workspace does not ask for"));
+        } else if !lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")) {
+            problems.push(format!("{name} {version} is not in Cargo.lock"));
+        }
+    }
+    problems
 }
 
 fn head_problems(text: &str) -> Vec<String> {
