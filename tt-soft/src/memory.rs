@@ -8,6 +8,15 @@ pub const ALIGNMENT: usize = 64;
 /// Size of a huge page; buffers of at least this size are aligned to it and advised to use huge pages.
 pub const HUGE_PAGE: usize = 2 << 20;
 
+/// What a large buffer asks the kernel for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// 2 MiB.
+    Huge,
+    /// The smallest; to measure what huge ones are worth.
+    Small,
+}
+
 /// A fixed-size buffer of bytes, aligned to 64 bytes (2 MiB and `MADV_HUGEPAGE` from 2 MiB on), zero at first.
 pub struct AlignedBuf {
     ptr: NonNull<u8>,
@@ -40,13 +49,24 @@ impl AlignedBuf {
     /// If `len` is larger than an allocation can be (`isize::MAX`). Aborts when memory is exhausted, as `Vec` does.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
+        Self::zeroed_in(len, Pages::Huge)
+    }
+
+    /// A zeroed buffer of `len` bytes in pages of one kind, where the kernel takes advice.
+    ///
+    /// # Panics
+    /// As [`AlignedBuf::zeroed`].
+    #[must_use]
+    pub fn zeroed_in(len: usize, pages: Pages) -> Self {
         if len == 0 {
             return Self { ptr: NonNull::<Line>::dangling().cast(), len, backing: Backing::Empty };
         }
         #[cfg(all(target_os = "linux", not(miri)))]
-        if let Some((ptr, backing)) = map_huge_pages(len) {
+        if let Some((ptr, backing)) = map_pages(len, pages) {
             return Self { ptr, len, backing };
         }
+        #[cfg(not(all(target_os = "linux", not(miri))))]
+        let _ = pages;
         let Ok(layout) = Layout::from_size_align(len, ALIGNMENT) else {
             panic!("a buffer of {len} bytes is larger than an allocation can be");
         };
@@ -142,10 +162,10 @@ impl std::fmt::Debug for AlignedBuf {
     }
 }
 
-/// A mapping whose usable part starts on a huge page, advised to use huge pages; `None` for a smaller buffer, or where the
+/// A mapping whose usable part starts on a huge page, advised to use huge pages or not to; `None` for a smaller buffer, or where the
 /// kernel refuses (the heap then decides).
 #[cfg(all(target_os = "linux", not(miri)))]
-fn map_huge_pages(len: usize) -> Option<(NonNull<u8>, Backing)> {
+fn map_pages(len: usize, pages: Pages) -> Option<(NonNull<u8>, Backing)> {
     if len < HUGE_PAGE {
         return None;
     }
@@ -157,12 +177,16 @@ fn map_huge_pages(len: usize) -> Option<(NonNull<u8>, Backing)> {
     if base == libc::MAP_FAILED {
         return None;
     }
+    let advice = match pages {
+        Pages::Huge => libc::MADV_HUGEPAGE,
+        Pages::Small => libc::MADV_NOHUGEPAGE,
+    };
     let skip = base.addr().next_multiple_of(HUGE_PAGE) - base.addr();
     // SAFETY: `skip < HUGE_PAGE`, so that `len` bytes from there on lie inside the mapping. The advice changes no contents;
     // its failure is harmless, the kernel then keeps small pages.
     let start = unsafe {
         let start = base.byte_add(skip);
-        libc::madvise(start, total - HUGE_PAGE, libc::MADV_HUGEPAGE);
+        libc::madvise(start, total - HUGE_PAGE, advice);
         start
     };
     Some((NonNull::new(start.cast())?, Backing::Mapping { base, len: total }))
@@ -174,8 +198,9 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_and_zero() {
-        for len in [0, 1, 63, 64, 4097, HUGE_PAGE, HUGE_PAGE + 5] {
-            let buf = AlignedBuf::zeroed(len);
+        let sizes = [0, 1, 63, 64, 4097, HUGE_PAGE, HUGE_PAGE + 5];
+        for (len, pages) in sizes.into_iter().flat_map(|len| [(len, Pages::Huge), (len, Pages::Small)]) {
+            let buf = AlignedBuf::zeroed_in(len, pages);
             assert_eq!(buf.as_bytes().as_ptr().addr() % ALIGNMENT, 0, "{len}");
             assert!(buf.as_bytes().iter().all(|&b| b == 0));
             assert_eq!(buf.len(), len);

@@ -34,12 +34,15 @@ pub(super) fn views(
     let (model, options) = (policy.model(), RunOptions::default());
     for views in 1..=VIEWS {
         let inputs = repeated(model.config(), inputs, views);
+        let name = format!("scale/{case}/{views}view/s{}", inputs.input_ids.len());
+        if !report.wants(&name) {
+            continue;
+        }
         let times =
             Times::of(reps, || model.predict(&inputs, &options).map(drop)).map_err(|e| anyhow!("{e}"))?;
         let profile = model.profile(&inputs, &options).map_err(|e| anyhow!("{e}"))?;
         let ops = profile.iter().flat_map(|(_, ops)| ops);
-        let tokens = inputs.input_ids.len();
-        report.times(format!("scale/{case}/{views}view/s{tokens}"), &times, Some(limits.of_ops(ops)));
+        report.times(name, &times, Some(limits.of_ops(ops)));
     }
     Ok(())
 }
