@@ -1,8 +1,8 @@
-//! Speed of `linear` beside the multiply-add peak of the CPU, measured in the same run.
+//! Speed of `linear` beside the peak of the multiply-adds that it uses, measured in the same run on the same engine.
 //!
-//! `cargo run --release -p tt-soft --example gemm_peak [isa …] [fp32]`: for each level (`fp32`: without `vdpbf16ps`), 1 and 2 threads, the shapes of the model's
-//! stages; the median of several runs, with warm weights. Time is CPU time per thread, so that other work on the machine
-//! disturbs it little; the waiting of an idle thread counts for its first microseconds only.
+//! `cargo run --release -p tt-soft --example gemm_peak [isa …] [fp32]`: for each level (`fp32`: without `vdpbf16ps` and AMX), 1
+//! and 2 threads, the shapes of the model's stages; the median of several runs, with warm weights. Time is CPU time per thread,
+//! so that other work on the machine disturbs it little; the waiting of an idle thread counts for its first microseconds only.
 
 use std::hint::black_box;
 use tt_soft::{
@@ -25,8 +25,8 @@ fn main() -> Result<(), tt_soft::Error> {
             if fp32 {
                 engine = engine.with_fp32_products();
             }
-            let peak = peak_gflops(isa, threads)?;
-            println!("{isa} {threads} thread(s): FMA peak {peak:.0} GF/s");
+            let (peak, name) = (peak_gflops(&engine)?, limits::multiply_add_name(&engine));
+            println!("{isa} {threads} thread(s): {name} peak {peak:.0} GF/s");
             for shape in SHAPES {
                 for format in [WeightFormat::Bf16, WeightFormat::Bfp8B] {
                     let speed = linear_gflops(&engine, shape, format)?;
@@ -65,18 +65,17 @@ fn linear_gflops(
     Ok(2e-9 * (m * k * n * engine.threads()) as f64 / median)
 }
 
-/// fp32 FMA on registers of the widest kind of the level, on all threads.
-fn peak_gflops(isa: Isa, threads: usize) -> Result<f64, tt_soft::Error> {
+/// The multiply-adds that `linear` uses, on registers, on all threads.
+fn peak_gflops(engine: &Engine) -> Result<f64, tt_soft::Error> {
     /// Long enough that a clock that counts in ticks sees it.
     const STEPS: usize = 10_000_000;
-    let engine = Engine::new(isa, threads)?.with_fp32_products();
     let mut seconds = [0.0; RUNS];
     for time in &mut seconds {
         let start = cpu_seconds();
-        limits::multiply_add(&engine, STEPS)?;
+        limits::multiply_add(engine, STEPS)?;
         *time = cpu_seconds() - start;
     }
-    let flops = (STEPS * limits::flops_per_step(&engine) * threads * threads) as f64;
+    let flops = (STEPS * limits::flops_per_step(engine) * engine.threads().pow(2)) as f64;
     Ok(1e-9 * flops / median(seconds))
 }
 

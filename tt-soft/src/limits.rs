@@ -62,18 +62,6 @@ pub fn multiply_add_name(engine: &Engine) -> &'static str {
     }
 }
 
-/// Does `linear` multiply pairs of bf16 with the AVX-512 instruction for it on this engine? Not where it has AMX tiles.
-#[must_use]
-pub fn has_bf16_dot(engine: &Engine) -> bool {
-    Kind::of(engine) == Kind::Pairs
-}
-
-/// Does this engine multiply pairs of bf16 with AMX tiles?
-#[must_use]
-pub fn has_bf16_tiles(engine: &Engine) -> bool {
-    Kind::of(engine) == Kind::Tiles
-}
-
 /// `steps` rounds of the widest multiply-add that `linear` uses for weights that are not float32, on registers, on every
 /// thread. The portable level is measured by AVX2 where the CPU has it.
 ///
@@ -191,7 +179,7 @@ mod tests {
     fn an_engine_with_fp32_products_is_judged_by_fp32_multiply_adds() {
         for isa in Isa::available() {
             let engine = Engine::new(isa, 1).unwrap().with_fp32_products();
-            assert!(!has_bf16_dot(&engine), "{isa}");
+            assert_eq!(multiply_add_name(&engine), "fma", "{isa}");
         }
     }
 
@@ -200,7 +188,6 @@ mod tests {
         at_every_level(|engine| {
             multiply_add(engine, 3).unwrap();
             assert!(flops_per_step(engine) > 0);
-            assert!(!(has_bf16_dot(engine) && has_bf16_tiles(engine)));
         });
     }
 

@@ -6,6 +6,8 @@ use half::bf16;
 
 /// Elements that element-wise kernels hold at a time, on the stack.
 pub(crate) const CHUNK: usize = 512;
+/// Elements of a row that are converted at a time on their way into a product.
+pub(crate) const PIECE: usize = 128;
 
 impl Geometry {
     /// Number of rows: of index triples of the outer three dimensions.
@@ -59,30 +61,28 @@ impl RawView {
             }
         }
     }
-}
 
-impl RawView {
-    /// Loads row `row` of bf16 as pairs, the even element in the low half and 0 beyond an odd last one. Gives false, and loads
-    /// nothing, where the elements are not bf16 or not neighbours.
+    /// Loads row `row` as bf16 into `out`, rounding once, with 0 past its last element.
     ///
     /// # Safety
-    /// As [`RawView::load`], of a whole row; `out` has half as many words as the row has elements, rounded up.
-    pub(crate) unsafe fn load_pairs(&self, row: usize, out: &mut [u32]) -> bool {
-        let width = self.geometry.shape[3];
-        if self.dtype != Dtype::Bf16 || !self.geometry.dense_rows() || width < 2 {
-            return false;
+    /// The view's buffer is alive and not written by others; `row < rows` and `shape[3] <= out.len()`.
+    pub(crate) unsafe fn load_bf16(&self, kernels: &Kernels, row: usize, out: &mut [bf16]) {
+        let (values, padding) = out.split_at_mut(self.geometry.shape[3]);
+        padding.fill(bf16::ZERO);
+        if self.dtype == Dtype::Bf16 && self.geometry.dense_rows() {
+            let start = self.geometry.row_start(row);
+            // SAFETY: the view was checked when it was made: every element of a row lies in the buffer.
+            let row = unsafe { std::slice::from_raw_parts(self.element::<bf16>(start), values.len()) };
+            values.copy_from_slice(row);
+            return;
         }
-        // SAFETY: the view was checked when it was made: every element of a row lies in the buffer.
-        let row =
-            unsafe { std::slice::from_raw_parts(self.element::<u16>(self.geometry.row_start(row)), width) };
-        let (pairs, rest) = row.as_chunks::<2>();
-        for (word, [even, odd]) in out.iter_mut().zip(pairs) {
-            *word = u32::from(*even) | u32::from(*odd) << 16;
+        let mut buf = [0f32; PIECE];
+        for (piece, values) in values.chunks_mut(PIECE).enumerate() {
+            let buf = &mut buf[..values.len()];
+            // SAFETY: the caller's promise; the pieces are inside the row.
+            unsafe { self.load(kernels, row, piece * PIECE, buf) };
+            (kernels.narrow)(buf, values);
         }
-        if let (Some(word), [even]) = (out.last_mut(), rest) {
-            *word = u32::from(*even);
-        }
-        true
     }
 }
 
@@ -135,5 +135,37 @@ fn gather(out: &mut [f32], get: impl Fn(usize) -> f32) {
 fn scatter(data: &[f32], mut put: impl FnMut(usize, f32)) {
     for (i, v) in data.iter().enumerate() {
         put(i, *v);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at_every_level, to_bf16, values};
+    use crate::view::View;
+
+    #[test]
+    fn a_row_is_the_same_bf16_however_it_lies_and_has_zeros_after_it() {
+        for width in [0, 1, 2, 63, PIECE, 2 * PIECE + 5] {
+            let floats = values(3 * width, 1);
+            let halves = to_bf16(&floats);
+            let columns_first: Vec<bf16> = (0..3 * width).map(|i| halves[i % 3 * width + i / 3]).collect();
+            let views = [
+                View::contiguous(&floats, [1, 1, 3, width]).unwrap(),
+                View::contiguous(&halves, [1, 1, 3, width]).unwrap(),
+                View::contiguous(&columns_first, [1, 1, width, 3]).unwrap().permute([0, 1, 3, 2]).unwrap(),
+            ];
+            at_every_level(|engine| {
+                for view in &views {
+                    for row in 0..3 {
+                        let mut out = vec![bf16::ONE; width + 3];
+                        // SAFETY: the row is one of the view's, which is alive.
+                        unsafe { view.raw().load_bf16(engine.kernels(), row, &mut out) };
+                        assert_eq!(out[..width], halves[row * width..][..width]);
+                        assert_eq!(out[width..], [bf16::ZERO; 3]);
+                    }
+                }
+            });
+        }
     }
 }

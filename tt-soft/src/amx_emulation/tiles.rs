@@ -153,7 +153,6 @@ impl Tiles {
         let (a_rows, b_rows) = (&self.data[a][..self.rows[a]], self.data[b]);
         let words = self.rows[b];
         let mut sums = self.data[sum];
-        #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: just asked.
             unsafe { dot_avx512(&mut sums, a_rows, &b_rows[..words]) };
@@ -196,7 +195,6 @@ fn dot_rows(sums: &mut [Row; MAX_ROWS], a: &[Row], b: &[Row]) {
 }
 
 /// [`dot_rows`] with fused multiply-adds of the CPU.
-#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,fma")]
 fn dot_avx512(sums: &mut [Row; MAX_ROWS], a: &[Row], b: &[Row]) {
     dot_rows(sums, a, b);

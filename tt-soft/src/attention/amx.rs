@@ -8,14 +8,12 @@
 //! product more where the exponential takes most of the time. K and V of a head are laid out once per member and head, in rows
 //! an odd number of cache lines apart.
 
-use super::Job;
-use super::head::Attention;
+use super::job::{Attention, Form, Job};
 use crate::kernels::PANEL;
 use crate::kernels::amx::{
-    Beside, Block, Configured, SIDE, STEP_WORDS, TILE_FLOATS, multiply, pair_up, scale_columns,
-    split_columns, transpose,
+    Beside, Block, Configured, SIDE, STEP_WORDS, TILE_FLOATS, multiply, pair_up, pitch_of, scale_columns,
+    split_columns, steps_of, transpose,
 };
-use crate::view::RawView;
 
 /// Extents of one attention, rounded up to tiles.
 #[derive(Clone, Copy)]
@@ -33,15 +31,15 @@ impl TiledSizes {
 
     /// Steps of a score's sum.
     fn width_steps(self) -> usize {
-        self.width.div_ceil(2 * STEP_WORDS)
+        steps_of(self.width)
     }
 
     fn key_pitch(self) -> usize {
-        odd_lines(self.width_steps())
+        pitch_of(self.width_steps())
     }
 
     fn value_pitch(self) -> usize {
-        odd_lines(steps_of(self.keys))
+        pitch_of(steps_of(self.keys))
     }
 
     /// Columns of V, in whole tiles.
@@ -59,7 +57,7 @@ impl TiledSizes {
             keys * PANEL,
             2 * steps_of(self.keys) * STEP_WORDS * PANEL,
             self.columns() * PANEL,
-            self.width.max(2 * self.value_width).max(self.keys),
+            self.keys.max(2 * self.value_width),
         ]
     }
 
@@ -67,16 +65,6 @@ impl TiledSizes {
     pub(super) fn total(self) -> usize {
         self.parts().iter().sum()
     }
-}
-
-/// Words of a row of so many steps.
-fn odd_lines(steps: usize) -> usize {
-    (steps | 1) * STEP_WORDS
-}
-
-/// Steps of a sum over so many keys.
-fn steps_of(keys: usize) -> usize {
-    keys.div_ceil(2 * STEP_WORDS)
 }
 
 /// A member's tiles and scratch.
@@ -98,7 +86,7 @@ pub(super) struct Tiled<'a> {
     weights: &'a mut [u32],
     /// [column][PANEL queries]
     sums: &'a mut [f32],
-    /// A row of E or T, or two of Ev.
+    /// A row of T, or two of Ev.
     lines: &'a mut [f32],
 }
 
@@ -130,11 +118,12 @@ impl<'a> Tiled<'a> {
 
     /// K of a head as rows of pairs. Rows past the last key are left as they are: their scores are not looked at.
     fn load_keys(&mut self, kv_head: usize, valid: usize) {
+        let Attention { kernels, k, .. } = self.attention;
         let (words, pitch) = (self.sizes.width_steps() * STEP_WORDS, self.sizes.key_pitch());
         for (key, row) in self.keys.chunks_exact_mut(pitch).take(valid).enumerate() {
             let from = kv_head * self.sizes.keys + key;
-            // SAFETY: a row of k, which is of bf16.
-            unsafe { load_pairs(self.attention, &self.attention.k, from, self.lines, &mut row[..words]) };
+            // SAFETY: a row of k.
+            unsafe { k.load_bf16(kernels, from, bytemuck::cast_slice_mut(&mut row[..words])) };
         }
     }
 
@@ -173,13 +162,14 @@ impl<'a> Tiled<'a> {
 
     /// `count` queries from row `first` on, transposed; 0 in the place of those that are missing.
     fn load_queries(&mut self, first: usize, count: usize) {
+        let Attention { kernels, q, .. } = self.attention;
         let words = self.sizes.width_steps() * STEP_WORDS;
         for half in [0, SIDE] {
             for (i, row) in self.rows.chunks_exact_mut(words).take(SIDE).enumerate() {
                 if half + i < count {
                     let from = first + half + i;
-                    // SAFETY: a row of q, which is of bf16.
-                    unsafe { load_pairs(self.attention, &self.attention.q, from, self.lines, row) };
+                    // SAFETY: a row of q.
+                    unsafe { q.load_bf16(kernels, from, bytemuck::cast_slice_mut(row)) };
                 } else {
                     row.fill(0);
                 }
@@ -219,7 +209,7 @@ impl<'a> Tiled<'a> {
     }
 }
 
-impl super::Form for Tiled<'_> {
+impl Form for Tiled<'_> {
     fn load(&mut self, kv_head: usize, valid: usize) {
         self.load_keys(kv_head, valid);
         self.load_values(kv_head, valid);
@@ -286,22 +276,4 @@ fn product(
             multiply(tiles, &Block { a, lda, two, b, steps, c, accumulate }, Beside::Nothing);
         }
     }
-}
-
-/// Row `row` of bf16 as pairs, with 0 after them.
-///
-/// # Safety
-/// As [`RawView::load_pairs`]; `out` may be longer.
-unsafe fn load_pairs(
-    attention: &Attention<'_>,
-    view: &RawView,
-    row: usize,
-    line: &mut [f32],
-    out: &mut [u32],
-) {
-    let width = view.geometry.shape[3];
-    let (out, padding) = out.split_at_mut(width.div_ceil(2));
-    padding.fill(0);
-    // SAFETY: the caller's promise.
-    unsafe { attention.load_pairs(view, row, line, out) };
 }

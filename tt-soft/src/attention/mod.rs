@@ -11,16 +11,16 @@
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
-mod head;
-mod scratch;
+mod blocked;
+mod job;
 
 use crate::engine::{Engine, Need};
 use crate::error::{Error, Result};
 use crate::kernels::PANEL;
 use crate::matmul::check_float;
 use crate::view::{Dtype, View, ViewMut};
-use head::{Attention, Blocked, Mask, Product};
-use std::ops::Range;
+use blocked::{Blocked, Sizes};
+use job::{Attention, Mask};
 
 /// Options of [`sdpa`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,7 +78,6 @@ pub fn sdpa(
         causal: config.causal,
         kv_valid: config.kv_valid,
         blocks: queries.div_ceil(PANEL),
-        scores: Product::new(kernels, [q, k].iter().all(|view| view.dtype() == Dtype::Bf16)),
     };
     let jobs = batch * heads * attention.blocks;
     let work = (batch * heads * queries).saturating_mul(keys * (width + value_width) / PANEL + 1);
@@ -92,50 +91,10 @@ pub fn sdpa(
             attention.run(jobs, form);
         });
     }
-    let sizes = attention.sizes();
+    let sizes = Sizes::new(&attention);
     session.run(Need { jobs, work, floats: sizes.total() }, &|jobs, scratch| {
         attention.run(jobs, Blocked::new(&attention, sizes, scratch));
     })
-}
-
-/// A block of queries of one head.
-struct Job {
-    /// Its first query, counted within the head, and how many there are, at most PANEL.
-    first: usize,
-    count: usize,
-    /// The first query's row of q and out.
-    first_row: usize,
-    /// Keys of the batch entry.
-    valid: usize,
-}
-
-/// How a member does its jobs.
-trait Form {
-    /// Lays out K and V of a head, of which `valid` keys count.
-    fn load(&mut self, kv_head: usize, valid: usize);
-
-    /// Queries of a head that shares the K and V that were loaded last.
-    fn attend(&mut self, job: Job);
-}
-
-impl Attention<'_> {
-    fn run(&self, jobs: Range<usize>, mut form: impl Form) {
-        let ([_, heads, queries, _], [_, kv_heads, keys, _]) = (self.q.geometry.shape, self.k.geometry.shape);
-        let mut loaded = None;
-        for job in jobs {
-            let (head, block) = (job / self.blocks, job % self.blocks);
-            let (batch, group) = (head / heads, heads / kv_heads);
-            let kv_head = batch * kv_heads + head % heads / group;
-            let valid = self.kv_valid.and_then(|valid| valid.get(batch).copied()).unwrap_or(keys);
-            if loaded != Some(kv_head) {
-                form.load(kv_head, valid);
-                loaded = Some(kv_head);
-            }
-            let first = block * PANEL;
-            let count = PANEL.min(queries - first);
-            form.attend(Job { first, count, first_row: head * queries + first, valid });
-        }
-    }
 }
 
 const OP: &str = "sdpa";

@@ -4,9 +4,8 @@
 //! rate on AMD (Zen 4 and later: twice the first) and at half rate or less on Intel, where fp32 is the faster way.
 //! Both add in fp32; `vdpbf16ps` treats subnormal numbers as 0.
 //!
-//! Binds: the FMA ports; per word of K 24 multiply-adds, 2 loads of B and 12 broadcasts of A. On Zen 4 `linear` reaches
-//! 86-90 % of the fp32 FMA peak at 256-296 rows (bf16 pairs: 165-180 %, of the 200 % that they could be), 79-85 % (149-176 %)
-//! at 49 rows (`examples/gemm_peak.rs`).
+//! Binds: the FMA ports; per word of K 24 multiply-adds, 2 loads of B and 12 broadcasts of A. `examples/gemm_peak.rs` measures
+//! how near `linear` comes to the peak of each form.
 
 use super::{PANEL, Tile, TileKernel};
 use std::arch::x86_64::{

@@ -11,11 +11,13 @@
 //! Binds: the FMA ports where there are many rows; reading the weight where there are few.
 
 use super::epilogue::RawEpilogue;
+use super::grid::Grid;
 use crate::engine::{Engine, Session, SharedPtr, share};
 use crate::error::Result;
 use crate::kernels::math::bf16_bits;
 use crate::kernels::{Kernels, PANEL, Tile, TileKernel};
 use crate::pack::{PackedWeight, WeightFormat};
+use crate::rows::PIECE;
 use crate::view::{RawView, RawViewMut};
 use std::ops::Range;
 
@@ -23,8 +25,6 @@ use std::ops::Range;
 const MAX_ROWS: usize = 1024;
 /// Words of K summed at a time (even): a panel's run takes 32 KiB.
 pub(super) const RUN: usize = 256;
-/// Elements of a row of x that are converted at a time.
-const PIECE: usize = 128;
 /// Largest `max_rows` of a tile kernel.
 const BLOCK_ROWS: usize = 12;
 
@@ -82,17 +82,14 @@ impl Product<'_> {
                 self.pack_block(rows.start, share(count, block, blocks));
             }
         })?;
-        let members = session
-            .members_for(count.saturating_mul(self.weight.k()).saturating_mul(self.weight.n()) / PANEL);
-        let panels = self.weight.panels();
-        let down = grid(blocks, panels, members);
-        let across = members / down;
-        let rows_per_member = blocks.div_ceil(down) * self.tile.max_rows;
+        let grid = Grid::new(session, count, blocks, self.weight);
+        let [most_blocks, _] = grid.most();
+        let rows_per_member = most_blocks * self.tile.max_rows;
         let floats = (rows_per_member + RUN) * PANEL;
-        session.run_members(down * across, floats, &|member, scratch| {
-            let blocks_here = share(blocks, member % down, down);
+        session.run_members(grid.members(), floats, &|member, scratch| {
+            let blocks_here = grid.blocks_of(member);
             let (sums, run) = scratch.split_at_mut(rows_per_member * PANEL);
-            for panel in share(panels, member / down, across) {
+            for panel in grid.panels_of(member) {
                 let covered = self.multiply(panel, count, blocks, blocks_here.clone(), sums, run);
                 let rows = rows.start + covered.start..rows.start + covered.end;
                 let sums = &mut sums[..covered.len() * PANEL];
@@ -181,15 +178,4 @@ impl Product<'_> {
         }
         first_row..end
     }
-}
-
-/// How many parts the row blocks are cut into, so that the largest part of the grid is smallest; a cut of the rows makes
-/// every part expand the same weights, so it must win by something.
-pub(super) fn grid(blocks: usize, panels: usize, members: usize) -> usize {
-    const CUT_PENALTY: f64 = 0.05;
-    let cost = |down: usize| {
-        let largest = blocks.div_ceil(down) * panels.div_ceil((members / down).max(1));
-        largest as f64 * (1.0 + CUT_PENALTY * (down - 1) as f64)
-    };
-    (1..=members.min(blocks)).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
 }

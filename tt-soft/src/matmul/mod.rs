@@ -8,6 +8,7 @@ mod amx;
 mod batched;
 mod driver;
 mod epilogue;
+mod grid;
 
 pub use batched::matmul;
 pub use epilogue::{Epilogue, Residual};

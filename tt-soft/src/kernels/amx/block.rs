@@ -25,6 +25,17 @@ pub(crate) const STEP_WORDS: usize = 16;
 /// Floats of a tile row of sums, two tiles side by side: [SIDE][PANEL], however many rows a tile has.
 pub(crate) const TILE_FLOATS: usize = SIDE * PANEL;
 
+/// Steps of a sum over `k` values, of which the last step may have few.
+pub(crate) fn steps_of(k: usize) -> usize {
+    k.div_ceil(2 * STEP_WORDS)
+}
+
+/// Words from one row of A to the next, of so many steps: an odd number of cache lines, so that the rows of a tile do not meet
+/// in one set of L1.
+pub(crate) fn pitch_of(steps: usize) -> usize {
+    (steps | 1) * STEP_WORDS
+}
+
 /// What [`multiply`] multiplies.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {

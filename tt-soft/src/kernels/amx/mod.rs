@@ -9,7 +9,7 @@ mod block;
 pub(crate) mod peak;
 
 pub(crate) use attention::{pair_up, scale_columns, split_columns, transpose};
-pub(crate) use block::{Beside, Block, SIDE, STEP_WORDS, TILE_FLOATS, multiply};
+pub(crate) use block::{Beside, Block, SIDE, STEP_WORDS, TILE_FLOATS, multiply, pitch_of, steps_of};
 
 use super::PANEL;
 use std::arch::asm;

@@ -18,15 +18,16 @@
 
 mod order;
 
-use super::driver::grid;
 use super::epilogue::RawEpilogue;
+use super::grid::Grid;
 use crate::engine::{Engine, Session, SharedPtr, share};
 use crate::error::Result;
-use crate::kernels::amx::{Beside, Block, Configured, SIDE, STEP_WORDS, TILE_FLOATS, multiply};
+use crate::kernels::amx::{
+    Beside, Block, Configured, SIDE, STEP_WORDS, TILE_FLOATS, multiply, pitch_of, steps_of,
+};
 use crate::kernels::{Kernels, PANEL};
 use crate::pack::{PackedWeight, WeightFormat};
-use crate::view::{Dtype, RawView, RawViewMut};
-use half::bf16;
+use crate::view::{RawView, RawViewMut};
 use order::{Chunk, LINE, Order, ask_for, rows_of};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ops::Range;
@@ -37,8 +38,6 @@ const MAX_ROWS: usize = 384;
 const MAX_SUMS: usize = if cfg!(test) { 1 << 13 } else { 1 << 20 };
 /// Words of a step of a panel.
 const STEP: usize = STEP_WORDS * PANEL;
-/// Elements of a row of x that are converted at a time.
-const PIECE: usize = 128;
 
 /// x and the weight, and how they are multiplied.
 struct Product<'a> {
@@ -88,9 +87,8 @@ pub(super) fn run(
 ) -> Result<()> {
     let rows = x.geometry.rows();
     let parts = rows.div_ceil(MAX_ROWS);
-    let steps = weight.k().div_ceil(2 * STEP_WORDS);
-    // An odd number of cache lines, so that the rows of a tile do not meet in one set of L1.
-    let pitch = (steps | 1) * STEP_WORDS;
+    let steps = steps_of(weight.k());
+    let pitch = pitch_of(steps);
     let mut session = engine.session();
     let most_rows = rows.div_ceil(parts).next_multiple_of(SIDE);
     let packed_x = session.shared(most_rows * pitch);
@@ -109,27 +107,22 @@ impl Product<'_> {
         epilogue: &RawEpilogue<'_>,
         out: &RawViewMut,
     ) -> Result<()> {
-        let k = self.weight.k();
-        let members = session.members_for(rows.count * k);
+        let members = session.members_for(rows.count * self.weight.k());
         session.run_members(members, 0, &|member, _| {
             for row in share(rows.count, member, members) {
                 self.pack_row(rows.first + row, row);
             }
         })?;
-        let members =
-            session.members_for(rows.count.saturating_mul(k).saturating_mul(self.weight.n()) / PANEL);
-        let (panels, pairs) = (self.weight.panels(), rows.pairs());
-        let down = grid(pairs, panels, members);
-        let across = members / down;
+        let grid = Grid::new(session, rows.count, rows.pairs(), self.weight);
         let order = Order::new(self.steps, rows.count, self.weight.format());
-        let panel_sums = 2 * pairs.div_ceil(down) * TILE_FLOATS;
-        let group =
-            if order.blocks == 1 { 1 } else { panels.div_ceil(across).min(MAX_SUMS / panel_sums).max(1) };
+        let [most_pairs, most_panels] = grid.most();
+        let panel_sums = 2 * most_pairs * TILE_FLOATS;
+        let group = if order.blocks == 1 { 1 } else { most_panels.min(MAX_SUMS / panel_sums).max(1) };
         let buffer = if self.weight.format() == WeightFormat::Bf16 { 0 } else { order.chunk_steps * STEP };
         let floats = group * panel_sums + 2 * buffer;
-        session.run_members(down * across, floats, &|member, scratch| {
-            let mine = share(panels, member / down, across);
-            let pairs = share(pairs, member % down, down);
+        session.run_members(grid.members(), floats, &|member, scratch| {
+            let mine = grid.panels_of(member);
+            let pairs = grid.blocks_of(member);
             let (sums, buffers) = scratch.split_at_mut(group * panel_sums);
             let (even, odd) = buffers.split_at_mut(buffer);
             // SAFETY: this table is handed out only where AMX is available; members run on threads of their own.
@@ -150,27 +143,11 @@ impl Product<'_> {
 
     /// Row `from` of x to bf16, zero beyond K, as row `to` of the scratch.
     fn pack_row(&self, from: usize, to: usize) {
-        let k = self.x.geometry.shape[3];
         let used = self.steps * STEP_WORDS;
         // SAFETY: the scratch has room for every row of a part; each has one writer.
         let words = unsafe { std::slice::from_raw_parts_mut(self.packed_x.get().add(to * self.pitch), used) };
-        let (values, padding) = bytemuck::cast_slice_mut::<u32, bf16>(words).split_at_mut(k);
-        padding.fill(bf16::ZERO);
-        if self.x.dtype == Dtype::Bf16 && self.x.geometry.dense_rows() {
-            // SAFETY: the row is inside x, K neighbours long.
-            let row = unsafe {
-                std::slice::from_raw_parts(self.x.element::<bf16>(self.x.geometry.row_start(from)), k)
-            };
-            values.copy_from_slice(row);
-            return;
-        }
-        let mut buf = [0f32; PIECE];
-        for (piece, values) in values.chunks_mut(PIECE).enumerate() {
-            let buf = &mut buf[..values.len()];
-            // SAFETY: row and columns are inside x.
-            unsafe { self.x.load(self.kernels, from, piece * PIECE, buf) };
-            (self.kernels.narrow)(buf, values);
-        }
+        // SAFETY: the row is inside x, K elements long.
+        unsafe { self.x.load_bf16(self.kernels, from, bytemuck::cast_slice_mut(words)) };
     }
 }
 

@@ -16,8 +16,6 @@ const EXPANDED_STEPS_FEW_ROWS: usize = 8;
 const FEW_ROWS: usize = 64;
 /// How far ahead the weight is asked for, in bytes.
 const DISTANCE: usize = 48 * 1024;
-/// Rows of pairs of a step.
-const STEP_ROWS: usize = STEP_WORDS;
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
@@ -53,7 +51,7 @@ impl Order {
         let block_steps = steps.div_ceil(blocks);
         let chunks = block_steps.div_ceil(most);
         let chunk_steps = block_steps.div_ceil(chunks);
-        let distance = DISTANCE.div_ceil(chunk_steps * STEP_ROWS * format.row_bytes());
+        let distance = DISTANCE.div_ceil(chunk_steps * STEP_WORDS * format.row_bytes());
         Self { steps, blocks, chunks, chunk_steps, distance, panels: 0..0 }
     }
 
@@ -76,9 +74,9 @@ impl Order {
     }
 }
 
-/// Rows of pairs of some steps.
+/// Rows of pairs of some steps, one for each word of K.
 pub(super) fn rows_of(steps: &Range<usize>) -> Range<usize> {
-    steps.start * STEP_ROWS..steps.end * STEP_ROWS
+    steps.start * STEP_WORDS..steps.end * STEP_WORDS
 }
 
 /// Asks for bytes that will be needed.
