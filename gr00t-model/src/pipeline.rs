@@ -42,9 +42,30 @@ struct Inputs<D: Device> {
     patches: Activations<D>,
     text: Precise<D>,
     /// `None` where sequences are never padded.
-    padding: Option<PaddingMask<D>>,
+    padding: Option<Padding<D>>,
     state: Precise<D>,
     noise: Precise<D>,
+}
+
+/// What hides padding, and the queries that it is hidden from.
+#[derive(Debug)]
+struct Padding<D: Device> {
+    mask: PaddingMask<D>,
+    /// Of the adapter: the sequence's tokens.
+    tokens: Queries<D>,
+    /// Of the action head: state, target vision tokens and actions.
+    actions: Queries<D>,
+}
+
+impl<D: Device> Padding<D> {
+    fn new(device: &D, config: &ModelConfig, key: &TraceKey) -> Result<Self> {
+        let actions = 1 + config.gr00t.action_head_cfg.num_target_vision_tokens + key.horizon;
+        Ok(Self {
+            mask: PaddingMask::new(device, key.batch, key.bucket())?,
+            tokens: Queries::new(device, key.bucket())?,
+            actions: Queries::new(device, actions)?,
+        })
+    }
 }
 
 /// A stage's trace.
@@ -79,15 +100,15 @@ impl<D: Device> Inputs<D> {
         Ok(Self {
             patches: Tensor::zeros(device, [images, vision.num_patches(), patch])?,
             text: Tensor::zeros(device, [key.batch, text_rows, text.hidden_size])?,
-            padding: key.padded.then(|| PaddingMask::new(device, key.batch, key.bucket())).transpose()?,
+            padding: key.padded.then(|| Padding::new(device, config, key)).transpose()?,
             state: Tensor::zeros(device, [key.batch, 1, head.max_state_dim])?,
             noise: Tensor::zeros(device, [key.batch, key.horizon, head.action_dim])?,
         })
     }
 
-    /// What hides padding from `queries`.
-    fn mask(&self, queries: &Queries<D>) -> Result<Option<Activations<D>>> {
-        self.padding.as_ref().map(|padding| padding.forward(queries)).transpose()
+    /// What hides padding from the queries that `of` picks.
+    fn mask(&self, of: impl Fn(&Padding<D>) -> &Queries<D>) -> Result<Option<Activations<D>>> {
+        self.padding.as_ref().map(|padding| padding.mask.forward(of(padding))).transpose()
     }
 
     fn write(&self, values: &InputValues) -> Result<()> {
@@ -96,7 +117,7 @@ impl<D: Device> Inputs<D> {
             self.text.write(&values.text)?;
         }
         if let Some(padding) = &self.padding {
-            padding.write(&values.lengths)?;
+            padding.mask.write(&values.lengths)?;
         }
         self.state.write(&values.state)?;
         self.noise.write(&values.noise)?;
@@ -141,9 +162,6 @@ impl<D: Device> Pipeline<D> {
         let (device, config) = (&network.device, &network.config);
         let inputs = Inputs::new(device, config, key)?;
         let rotary = RotaryEmbedding::new(device, &config.eagle.text_config, key.bucket())?;
-        let head = &config.gr00t.action_head_cfg;
-        let tokens = Queries::new(device, key.bucket())?;
-        let actions = Queries::new(device, 1 + head.num_target_vision_tokens + key.horizon)?;
 
         let vision = |taps: &Taps<'_, D>| {
             let x = network.vision.forward(&inputs.patches, taps)?;
@@ -154,7 +172,7 @@ impl<D: Device> Pipeline<D> {
             network.llm.forward(&inputs.text, image, &key.layout, &rotary, taps)
         };
         let adapter = |features: &Precise<D>, taps: &Taps<'_, D>| {
-            network.adapter.forward(features, inputs.mask(&tokens)?.as_ref(), taps)
+            network.adapter.forward(features, inputs.mask(|padding| &padding.tokens)?.as_ref(), taps)
         };
         let mut capturing = Capturing { device, observed: key.observed, options, stages: Vec::new() };
         let memory: Tensor<D, Bfloat16> = match layout {
@@ -168,7 +186,7 @@ impl<D: Device> Pipeline<D> {
             }
         };
         let action_pred = capturing.stage(Stage::Denoise, |taps| {
-            let mask = inputs.mask(&actions)?;
+            let mask = inputs.mask(|padding| &padding.actions)?;
             let observed =
                 Observed { state: &inputs.state, noise: &inputs.noise, memory: &memory, mask: mask.as_ref() };
             network.head.forward(&conditioning.embodiment, &conditioning.steps, &observed, taps)
