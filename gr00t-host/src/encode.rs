@@ -201,12 +201,12 @@ impl Encoder {
         timings.images = started.elapsed();
 
         let started = Instant::now();
-        let prompt = problems.keep("", self.prompt(observation));
+        let prompt = problems.keep(self.prompt(observation));
         timings.prompt = started.elapsed();
 
         let started = Instant::now();
-        let state = problems.keep("", self.state.apply_with(&observation.state, self.options.unknown_keys));
-        let noise = problems.keep("", noise.resolve(self.noise_shape.0, self.noise_shape.1));
+        let state = problems.keep(self.state.apply_with(&observation.state, self.options.unknown_keys));
+        let noise = problems.keep(noise.resolve(self.noise_shape.0, self.noise_shape.1));
         timings.state = started.elapsed();
 
         let (Some(prompt), Some(state), Some(noise), true) = (prompt, state, noise, problems.0.is_empty())
@@ -237,7 +237,9 @@ impl Encoder {
             match observation.images.get(&view.key) {
                 None => problems.0.push(format!("image {} is missing", view.key)),
                 Some(frame) => {
-                    problems.keep(&format!("image {}: ", view.key), self.view_pixels(view, frame, out));
+                    if let Err(e) = self.view_pixels(view, frame, out) {
+                        problems.0.push(format!("image {}: {}", view.key, e.of_image()));
+                    }
                 }
             }
         }
@@ -288,15 +290,15 @@ impl Encoder {
 struct Problems(Vec<String>);
 
 impl Problems {
-    fn keep<T>(&mut self, context: &str, result: Result<T>) -> Option<T> {
+    fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(Error::Observation(all)) => {
-                self.0.extend(all.into_iter().map(|p| format!("{context}{p}")));
+                self.0.extend(all);
                 None
             }
             Err(one) => {
-                self.0.push(format!("{context}{one}"));
+                self.0.push(one.to_string());
                 None
             }
         }

@@ -93,6 +93,14 @@ impl Error {
         Self::Checkpoint { path: path.as_ref().to_path_buf(), what: what.into() }
     }
 
+    /// The message beside the name of an image, as in `image front: not a PNG`: without the variant's own `image: `.
+    pub fn of_image(&self) -> String {
+        match self {
+            Self::Image(what) => OneLine(what).to_string(),
+            other => other.to_string(),
+        }
+    }
+
     /// An [`Error::Tensor`] for `name`.
     pub fn tensor(name: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Tensor { name: name.into(), what: what.into() }

@@ -1,4 +1,4 @@
-//! Random observation files and model configs: a result or a one-line error, never a panic.
+//! Random observation files and model configs: a result or a one-line error, never a panic; and a file that is no image.
 
 #![allow(clippy::unwrap_used, reason = "a test's unwrap is its assertion")]
 
@@ -49,6 +49,17 @@ fn read(folder: &Path, bytes: &[u8]) -> Result<(), TestCaseError> {
         prop_assert!(!error.to_string().contains('\n'), "{error}");
     }
     Ok(())
+}
+
+#[test]
+fn a_file_that_is_no_image_is_named_with_its_view_and_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, image) = (folder.path().join("observation.json"), folder.path().join("frame.png"));
+    fs::write(&path, valid_observation().to_string()).unwrap();
+    fs::write(&image, "hello").unwrap();
+    let message = ObservationFile::read(&path).unwrap().observation().unwrap_err().to_string();
+    let what = "not a PNG, JPEG, WebP or BMP: starts with 68 65 6c 6c";
+    assert!(message.contains(&format!("image ego_view ({}): {what}", image.display())), "{message}");
 }
 
 proptest! {

@@ -10,6 +10,7 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
 use crate::auth::Token;
+use crate::options::{LISTENING, boolean};
 use crate::origin::Origins;
 use crate::service::Service;
 use crate::{websocket, zmq};
@@ -21,13 +22,14 @@ const BACKLOG: u32 = 128;
 #[derive(Debug, Clone, Default, Args, Serialize)]
 pub struct ProtocolOptions {
     /// Port of NVIDIA's ZeroMQ protocol, whose clients look for 5555; not served unless given
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", help_heading = LISTENING)]
     pub zmq_port: Option<u16>,
     /// Port of openpi's WebSocket protocol, whose clients look for 8000; not served unless given
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", help_heading = LISTENING)]
     pub websocket_port: Option<u16>,
     /// Let ZeroMQ clients stop the server with the endpoint `kill`
-    #[arg(long, action = ArgAction::Set, num_args = 0..=1, default_value = "false", default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", help_heading = LISTENING, hide_default_value = true)]
+    #[arg(action = ArgAction::Set, num_args = 0..=1, default_value = "false", default_missing_value = "true", value_parser = boolean)]
     pub allow_kill: bool,
 }
 

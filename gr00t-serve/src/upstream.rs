@@ -5,7 +5,7 @@ use gr00t_host::ActionChunk;
 use gr00t_host::noise::{Noise, fresh_seed};
 
 use crate::codec::{Batch, CodecError, RobotKeys, Value, observations};
-use crate::service::{Request, Robot, Rules, Service, ServiceError, Timings};
+use crate::service::{Request, Robot, Rules, Service, ServiceError, Timings, blocking};
 
 /// Messages up to this size are decoded where they arrive; larger ones on a thread of their own.
 const INLINE_BYTES: usize = 16 << 10;
@@ -96,6 +96,5 @@ pub(crate) async fn decode<T: Send + 'static>(
     if message.len() <= INLINE_BYTES {
         return Ok(read(&message)?);
     }
-    let decoded = tokio::task::spawn_blocking(move || read(&message)).await;
-    Ok(decoded.map_err(|_| ServiceError::Stopping)??)
+    Ok(blocking(move || read(&message)).await??)
 }

@@ -1,5 +1,5 @@
 //! Every client in `examples/` against the program on the mini model. The Python ones need the venv that
-//! `tests/wire_protocols/python.rs` describes, and say so where it is absent.
+//! `tests/rig/venv.rs` describes, and say so where it is absent.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "../examples/http_loop.rs"]
@@ -8,11 +8,13 @@ mod http_loop;
 #[path = "process/server.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod server;
+#[path = "rig/venv.rs"]
+mod venv;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
-use server::Server;
+use server::{READY, Server};
 
 /// Steps that each example executes: 5 chunks, 8 of their 16 steps.
 const STEPS: usize = 40;
@@ -26,23 +28,15 @@ fn the_rust_loop_executes_its_steps() {
 
 #[test]
 fn the_python_loops_execute_their_steps() {
-    let crate_dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let python = std::env::var_os("GR00T_WIRE_PYTHON")
-        .map_or_else(|| crate_dir.join("../target/wire-venv/bin/python"), PathBuf::from);
-    if !python.is_file() {
-        println!("skipped: {} is absent", python.display());
-        return;
-    }
+    let Some(python) = venv::python() else { return };
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = crate_dir.join("examples/python");
     let picture = crate_dir.join("assets/demo/ego_view.png");
     let mut server = Server::start(&["--zmq-port", "0", "--websocket-port", "0"]);
-    let address = server.ready();
-    let port = |line: &str, log: &[String]| {
-        let line = log.iter().find(|logged| logged.contains(line)).unwrap();
-        line.rsplit(':').next().unwrap().to_owned()
-    };
-    let (zmq, websocket) = (port("ZeroMQ on tcp://", &server.log), port("WebSocket on ws://", &server.log));
-    let url = format!("http://{address}");
+    let [http, zmq, websocket] = ["HTTP", "ZeroMQ", "WebSocket"].map(|protocol| server.address(protocol));
+    server.until(READY);
+    let (zmq, websocket) = (zmq.port().to_string(), websocket.port().to_string());
+    let url = format!("http://{http}");
     let runs: [(&str, &[&str]); 4] = [
         ("zmq_loop.py", &["--port", &zmq]),
         ("openpi_loop.py", &["--port", &websocket]),

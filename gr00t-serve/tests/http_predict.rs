@@ -127,7 +127,7 @@ async fn what_does_not_fit_the_robot_is_400_with_every_problem() {
     assert_eq!(answer.status, 400);
     let found = errors(&answer);
     for problem in [
-        "image ego_view: ",
+        "image ego_view: not a PNG, JPEG, WebP or BMP: starts with 6e 6f 74 20",
         "image wrist: not base64",
         "state left_arm has 1 values",
         "state right_arm: 2 time steps",

@@ -4,9 +4,10 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory;
 use gr00t_host::checkpoint::GR00T_N1_5_3B;
 use gr00t_model::{DtypePolicy, TraceLayout};
-use gr00t_serve::options::{Environment, ServeOptions, parse};
+use gr00t_serve::options::{Cli, Environment, KNOWN_VARIABLES, ServeOptions, parse};
 
 fn options(arguments: &[&str], environment: &[(&str, &str)]) -> Result<ServeOptions, String> {
     let arguments = std::iter::once("gr00t-serve").chain(arguments.iter().copied()).map(OsString::from);
@@ -63,6 +64,8 @@ fn booleans_are_what_people_write_and_nothing_else() {
         [("1", true), ("TRUE", true), ("on", true), ("0", false), ("false", false), ("", false)]
     {
         assert_eq!(options(&[], &[("GR00T_CLIP_ACTIONS", text)]).unwrap().clip_actions, wanted, "{text:?}");
+        let protocols = options(&[], &[("GR00T_ALLOW_KILL", text)]).unwrap().protocols;
+        assert_eq!(protocols.allow_kill, wanted, "{text:?}");
     }
     for text in ["2", "maybe", "t", "-1"] {
         let error = options(&[], &[("GR00T_CLIP_ACTIONS", text)]).unwrap_err();
@@ -70,6 +73,26 @@ fn booleans_are_what_people_write_and_nothing_else() {
     }
     assert!(options(&["--clip-actions"], &[("GR00T_CLIP_ACTIONS", "0")]).unwrap().clip_actions);
     assert!(!options(&["--clip-actions=false"], &[("GR00T_CLIP_ACTIONS", "1")]).unwrap().clip_actions);
+}
+
+#[test]
+fn every_flag_has_a_heading_and_a_variable() {
+    let command = Cli::command();
+    for flag in command.get_arguments() {
+        assert!(flag.get_help_heading().is_some(), "{} has no help_heading", flag.get_id());
+        let name = flag.get_long().unwrap();
+        let known = KNOWN_VARIABLES.iter().any(|(_, known)| *known == name);
+        assert_eq!(known, name != "print-config", "{name}");
+    }
+}
+
+#[test]
+fn an_origin_that_no_page_has_is_refused() {
+    let got = options(&["--allow-origin", "http://robot-pc:8000,https://lab"], &[]).unwrap();
+    assert_eq!(got.allow_origin, ["http://robot-pc:8000", "https://lab"].map(|text| text.parse().unwrap()));
+    assert!(options(&["--allow-origin", "robot-pc:8000"], &[]).unwrap_err().contains("http://"));
+    let error = options(&[], &[("GR00T_ALLOW_ORIGIN", "http://robot-pc:8000,lab")]).unwrap_err();
+    assert!(error.starts_with("GR00T_ALLOW_ORIGIN: ") && error.contains("lab"), "{error}");
 }
 
 #[test]

@@ -142,12 +142,14 @@ fn kubernetes_asks_the_servers_own_routes_on_its_own_port() {
     assert_eq!(container["ports"][0]["containerPort"], PORT);
 
     let probes =
-        [("startupProbe", "/v1/models"), ("readinessProbe", "/v1/models"), ("livenessProbe", "/health")];
+        [("startupProbe", "/v1/models"), ("readinessProbe", "/v1/models"), ("livenessProbe", "/v1/models")];
     for (probe, path) in probes {
         let get = &container[probe]["httpGet"];
         assert_eq!((&get["path"], &get["port"]), (&path.into(), &"http".into()), "{probe}");
         assert!(is_route(path));
     }
+    // a Service's variables would have the prefix of the server's own, which refuses those that it does not know
+    assert_eq!(template["spec"]["enableServiceLinks"], false);
     let scrape = &template["metadata"]["annotations"];
     assert_eq!(scrape["prometheus.io/port"], PORT.to_string());
     assert!(is_route(scrape["prometheus.io/path"].as_str().unwrap()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use gr00t_host::checkpoint::{Part, TensorSource, expected_tensors};
+use gr00t_host::checkpoint::TensorSource;
 use gr00t_host::{ModelConfig, Weights};
 use gr00t_model::{DtypePolicy, Gr00t, PackedCache};
 use tt_ops::metal::MetalOptions;
@@ -130,17 +130,11 @@ impl DeviceArgs {
         progress: &Arc<Progress>,
     ) -> Result<Gr00t<D>> {
         let shown = Arc::clone(progress);
-        // Of category-specific tensors only one slot is loaded, so the bar ends a little early.
-        let total: usize = expected_tensors(config)
-            .iter()
-            .filter(|t| t.needed && t.part != Part::TokenEmbedding)
-            .map(|t| t.shape.iter().product::<usize>())
-            .sum();
         Gr00t::builder(config.clone(), Weights::new(Arc::clone(source)), device)
             .dtype_policy(self.policy)
             .embodiments([embodiment])
             .packed_cache(cache)
-            .on_progress(move |p| shown.set("loading weights", p.elements as u64, total as u64))
+            .on_progress(move |p| shown.set("loading weights", p.elements as u64, p.total_elements as u64))
             .build()
             .map_err(|e| anyhow!("{e}"))
     }

@@ -153,7 +153,7 @@ impl ObservationFile {
                 Err(e @ (Error::Io { .. } | Error::Parse { .. })) => {
                     problems.push(format!("image {view}: {e}"));
                 }
-                Err(e) => problems.push(format!("image {view} ({}): {e}", path.display())),
+                Err(e) => problems.push(format!("image {view} ({}): {}", path.display(), e.of_image())),
             }
         }
         for (key, row) in &self.state {

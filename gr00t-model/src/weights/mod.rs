@@ -9,7 +9,7 @@ mod report;
 pub(crate) use linear::Linear;
 pub(crate) use loader::Loader;
 pub(crate) use norm::{Affine, LayerNorm, RmsNorm};
-pub(crate) use report::Ledger;
+pub(crate) use report::{Ledger, Progress};
 pub use report::{StructureReport, WeightClass, WeightRole};
 
 use tt_ops::{Bfloat16, Float32, Tensor};

@@ -7,14 +7,11 @@
 openpi's own `openpi_client.websocket_client_policy.WebsocketClientPolicy` speaks the same and works as well.
 """
 
-import argparse
-import time
-
 import msgpack
 import numpy as np
 from websockets.sync.client import connect
 
-from robot import JOINTS, Robot
+from robot import JOINTS, arguments, control
 
 
 def pack(value):
@@ -45,30 +42,21 @@ class PolicyClient:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--token")
-    parser.add_argument("--instruction", default="pick up the pear and put it on the plate")
-    parser.add_argument("--chunks", type=int, default=5, help="predictions to make")
-    parser.add_argument("--execute", type=int, default=8, help="steps of each chunk that are executed")
-    args = parser.parse_args()
-
-    policy, robot = PolicyClient(args.host, args.port, args.token), Robot()
+    args = arguments(__doc__, port=8000)
+    policy = PolicyClient(args.host, args.port, args.token)
     ends = np.cumsum(list(JOINTS.values()))[:-1]
-    for chunk in range(args.chunks):
+
+    def predict(robot):
         observation = {
             "observation/image": robot.look(),
             "observation/state": np.concatenate(list(robot.joints().values())),
             "prompt": args.instruction,
         }
-        started = time.monotonic()
         # all joints side by side, [horizon, joints]
         actions = policy.infer(observation)["actions"]
-        print(f"chunk {chunk}: {len(actions)} steps in {1e3 * (time.monotonic() - started):.1f} ms")
-        for targets in actions[: args.execute]:
-            robot.execute(dict(zip(JOINTS, np.split(targets, ends))))
-    print(f"executed {robot.steps} steps; left arm at {np.round(robot.joints()['left_arm'], 2)} rad")
+        return [dict(zip(JOINTS, np.split(targets, ends))) for targets in actions]
+
+    control(args, predict)
 
 
 if __name__ == "__main__":

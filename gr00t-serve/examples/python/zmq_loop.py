@@ -7,15 +7,13 @@
 The bytes are those of `RobotInferenceClient` in NVIDIA's Isaac-GR00T (gr00t/eval/service.py, N1.5), which works as well.
 """
 
-import argparse
 import io
-import time
 
 import msgpack
 import numpy as np
 import zmq
 
-from robot import CAMERA, Robot
+from robot import CAMERA, arguments, control
 
 
 def pack(value):
@@ -64,29 +62,20 @@ class PolicyClient:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=5555)
-    parser.add_argument("--token")
-    parser.add_argument("--instruction", default="pick up the pear and put it on the plate")
-    parser.add_argument("--chunks", type=int, default=5, help="predictions to make")
-    parser.add_argument("--execute", type=int, default=8, help="steps of each chunk that are executed")
-    args = parser.parse_args()
-
-    policy, robot = PolicyClient(args.host, args.port, args.token), Robot()
+    args = arguments(__doc__, port=5555)
+    policy = PolicyClient(args.host, args.port, args.token)
     policy.call("ping")
-    for chunk in range(args.chunks):
+
+    def predict(robot):
         # one time step: every array has a leading dimension of 1
         observation = {f"video.{CAMERA}": robot.look()[None]}
         observation |= {f"state.{key}": angles[None] for key, angles in robot.joints().items()}
         observation["annotation.human.action.task_description"] = [args.instruction]
-        started = time.monotonic()
         actions = policy.get_action(observation)
         horizon = len(next(iter(actions.values())))
-        print(f"chunk {chunk}: {horizon} steps in {1e3 * (time.monotonic() - started):.1f} ms")
-        for step in range(min(args.execute, horizon)):
-            robot.execute({key.removeprefix("action."): values[step] for key, values in actions.items()})
-    print(f"executed {robot.steps} steps; left arm at {np.round(robot.joints()['left_arm'], 2)} rad")
+        return [{key.removeprefix("action."): values[step] for key, values in actions.items()} for step in range(horizon)]
+
+    control(args, predict)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,11 @@ impl App {
         &self.0.service
     }
 
+    /// Its bounds.
+    pub(crate) fn limits(&self) -> &HttpLimits {
+        &self.0.limits
+    }
+
     fn about(&self) -> Option<&About> {
         self.0.about.get()
     }

@@ -6,14 +6,13 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::answer::{refused, unprocessable};
 use super::predict_body::{Echo, PredictBody};
 use super::predict_reply::PredictReply;
 use super::{App, middle};
-use crate::service::ServiceError;
+use crate::service::{ServiceError, blocking};
 
 /// Bodies up to this size are parsed where they arrive.
 const INLINE_BYTES: usize = 1 << 20;
@@ -26,15 +25,19 @@ pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
     };
     // long ones would hold up the sockets
     let parsed = if bytes.len() > INLINE_BYTES {
-        spawn_blocking(move || PredictBody::parse(&bytes)).await
+        blocking(move || PredictBody::parse(&bytes)).await
     } else {
         Ok(PredictBody::parse(&bytes))
     };
-    let body = match parsed.unwrap_or_else(|_| Err("reading failed".into())) {
-        Ok(body) => body,
-        Err(what) => {
+    let body = match parsed {
+        Ok(Ok(body)) => body,
+        Ok(Err(what)) => {
             app.service().metrics().error("unprocessable");
             return unprocessable(&what);
+        }
+        Err(error) => {
+            app.service().metrics().error(error.kind());
+            return refused(&error, None);
         }
     };
     let echo: Arc<OnceLock<Echo>> = Arc::default();

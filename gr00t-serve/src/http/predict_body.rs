@@ -146,7 +146,7 @@ fn frame(image: Image) -> Result<Frame, String> {
         _ => text.as_str(),
     };
     let bytes = BASE64.decode(text.trim()).map_err(|error| format!("not base64: {error}"))?;
-    let frame = Frame::decode(&bytes).map_err(|error| error.to_string())?;
+    let frame = Frame::decode(&bytes).map_err(|error| error.of_image())?;
     let (width, height) = (frame.width(), frame.height());
     if IMAGE_SIDES.contains(&width) && IMAGE_SIDES.contains(&height) {
         return Ok(frame);

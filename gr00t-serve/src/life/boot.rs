@@ -8,7 +8,6 @@ use gr00t_model::Policy;
 use gr00t_model::tt_ops::Device;
 
 use super::facts;
-use super::loading;
 use super::plan::Plan;
 use super::progress::Progress;
 use super::warm_up;
@@ -69,7 +68,6 @@ pub fn boot<D: Device>(
     ));
 
     let loading_since = Instant::now();
-    let elements = usize::try_from(loading::matmul_elements(&plan.config)).unwrap_or(usize::MAX);
     let its_progress = progress.clone();
     let cache = plan.packed_cache()?;
     let policy = Policy::builder(&plan.checkpoint, device.clone())
@@ -81,7 +79,7 @@ pub fn boot<D: Device>(
         .action_options(plan.action_options())
         .configure(|model| {
             let model = model.trace_layout(plan.options.trace_layout).on_progress(move |load| {
-                its_progress.bar("Loading weights", load.elements, elements);
+                its_progress.bar("Loading weights", load.elements, load.total_elements);
             });
             let model = model.packed_cache(cache).cancel_token(progress.cancel().clone());
             match plan.options.denoising_steps {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use gr00t_host::ModelInputs;
+use gr00t_model::PackedCache;
 use reference::{Observer, Part, Reference};
 use sha2::{Digest, Sha256};
 use tracing::warn;
@@ -23,13 +24,18 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 /// Elements of each tensor that go into the key.
 const SAMPLE: usize = 16;
 
-/// `action_pred` `[horizon, action_dim]` of the reference, row-major.
+/// `action_pred` `[horizon, action_dim]` of the reference, row-major; kept beside the packed weights, where those are kept.
 ///
 /// # Errors
 /// What the reference reports, and when the boot is told to stop.
-pub(super) fn action_pred(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
-    let file = match &plan.cache {
-        Some((folder, source)) => Some(folder.join("reference").join(key(plan, source, &inputs)?)),
+pub(super) fn action_pred(
+    plan: &Arc<Plan>,
+    cache: Option<&PackedCache>,
+    inputs: ModelInputs,
+    progress: &Progress,
+) -> Result<Vec<f32>> {
+    let file = match cache {
+        Some(cache) => Some(cache.root().join("reference").join(key(plan, cache.source(), &inputs)?)),
         None => None,
     };
     if let Some(values) = file.as_ref().and_then(|file| read(file, inputs.noise.len())) {
@@ -37,8 +43,10 @@ pub(super) fn action_pred(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Prog
         return Ok(values);
     }
     let started = Instant::now();
-    progress.say("Reference actions: computed in fp32, once per cache folder");
-    let values = interruptible(plan, inputs, progress)?;
+    let once = if file.is_some() { ", once per cache folder" } else { "" };
+    progress.say(&format!("Reference actions: computed in fp32{once}"));
+    let (its_plan, its_progress) = (Arc::clone(plan), progress.clone());
+    let values = interruptible(progress, move || run(&its_plan, &inputs, &its_progress))?;
     progress.say(&format!("Reference actions: done in {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(file) = file
         && let Err(error) = write(&file, &values)
@@ -48,13 +56,15 @@ pub(super) fn action_pred(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Prog
     Ok(values)
 }
 
-/// Runs the reference on a thread that is left behind when the boot is told to stop: it cannot be interrupted, and the device
-/// must be closed all the same.
-fn interruptible(plan: &Arc<Plan>, inputs: ModelInputs, progress: &Progress) -> Result<Vec<f32>> {
-    let (its_plan, its_progress) = (Arc::clone(plan), progress.clone());
+/// Does `work`, the reference's, on a thread that is left behind when the boot is told to stop: it cannot be interrupted, and
+/// the device must be closed all the same.
+fn interruptible<T: Send + 'static>(
+    progress: &Progress,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new().name("reference".into()).spawn(move || {
-        let done = run(&its_plan, &inputs, &its_progress);
+        let done = work();
         // nobody receives once the boot was told to stop
         let _ = sender.send(done);
     })?;
@@ -145,4 +155,41 @@ fn write(file: &PathBuf, values: &[f32]) -> std::io::Result<()> {
     let partial = file.with_extension(format!("{}.partial", std::process::id()));
     fs::write(&partial, &bytes)?;
     fs::rename(&partial, file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::service::{Limits, Service};
+
+    #[test]
+    fn told_to_stop_it_leaves_work_that_does_not_end_behind() {
+        let progress = Progress::new(Service::new(Limits::default(), Arc::new(Metrics::new().unwrap())));
+        let (begun, begins) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let its_progress = progress.clone();
+        let waiting = std::thread::spawn(move || {
+            interruptible(&its_progress, move || {
+                begun.send(())?;
+                Ok(ends.recv()?)
+            })
+        });
+        begins.recv().unwrap();
+        progress.cancel().cancel();
+        let error = waiting.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("told to stop"), "{error}");
+        // the work was left in the middle, waiting for this
+        end.send(()).unwrap();
+    }
+
+    #[test]
+    fn work_that_ends_gives_its_result_and_work_that_panics_an_error() {
+        let progress = Progress::new(Service::new(Limits::default(), Arc::new(Metrics::new().unwrap())));
+        assert_eq!(interruptible(&progress, || Ok(7)).unwrap(), 7);
+        let error = interruptible::<()>(&progress, || panic!("as a broken reference would")).unwrap_err();
+        assert!(error.to_string().contains("without a result"), "{error}");
+    }
 }

@@ -3,7 +3,6 @@
 mod boot;
 mod facts;
 mod golden;
-mod loading;
 mod log;
 mod plan;
 mod progress;
@@ -24,7 +23,6 @@ use tracing::info;
 use crate::http::{App, HttpLimits, accept};
 use crate::metrics::Metrics;
 use crate::options::ServeOptions;
-use crate::origin::Origins;
 use crate::protocols::{Access, Protocols};
 use crate::service::{Limits, Service};
 use gr00t_host::noise::Noise;
@@ -55,6 +53,13 @@ impl Server {
     /// # Errors
     /// `Address already in use` and its kin.
     pub async fn bind(options: &ServeOptions) -> Result<Self> {
+        let wanted = SocketAddr::new(options.host, options.port);
+        let listener = TcpListener::bind(wanted).await.with_context(|| format!("listen on {wanted}"))?;
+        Self::on(options, listener)
+    }
+
+    /// [`bind`](Self::bind) to a port that is taken already, in place of the options'.
+    fn on(options: &ServeOptions, listener: TcpListener) -> Result<Self> {
         let limits = Limits {
             queue: usize::from(options.queue),
             deadline: Duration::from_millis(options.deadline_ms),
@@ -64,12 +69,10 @@ impl Server {
         let http = HttpLimits {
             body: usize::from(options.max_body_mib) << 20,
             connections: usize::from(options.max_connections),
-            origins: Origins::new(options.allow_origin.iter().cloned()),
+            origins: options.allow_origin.iter().cloned().collect(),
             ..HttpLimits::default()
         };
         let app = App::new(service.clone(), options.api_token.clone(), http);
-        let wanted = SocketAddr::new(options.host, options.port);
-        let listener = TcpListener::bind(wanted).await.with_context(|| format!("listen on {wanted}"))?;
         let address = listener.local_addr()?;
         Ok(Self { app, service, address, listener })
     }
@@ -85,6 +88,19 @@ impl Server {
 /// # Errors
 /// Whatever keeps the server from becoming ready; nothing is served half.
 pub async fn run(options: ServeOptions) -> Result<()> {
+    live(options, None).await
+}
+
+/// [`run`] on a port that is taken already, in place of the options': nobody can have come in between.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_on(options: ServeOptions, listener: std::net::TcpListener) -> Result<()> {
+    listener.set_nonblocking(true)?;
+    live(options, Some(TcpListener::from_std(listener)?)).await
+}
+
+async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()> {
     let mut signals = signals::Signals::new()?;
     let options = Arc::new(options);
     let its_options = Arc::clone(&options);
@@ -102,7 +118,10 @@ pub async fn run(options: ServeOptions) -> Result<()> {
     for note in &options.notes {
         info!("{note}");
     }
-    let server = Server::bind(&options).await?;
+    let server = match listener {
+        Some(listener) => Server::on(&options, listener)?,
+        None => Server::bind(&options).await?,
+    };
     let (service, app, address) = (server.service.clone(), server.app.clone(), server.address);
     info!("HTTP on http://{address}");
     let protocols = Protocols::bind(
@@ -112,7 +131,7 @@ pub async fn run(options: ServeOptions) -> Result<()> {
             token: options.api_token.clone(),
             max_message_bytes: usize::from(options.max_body_mib) << 20,
             max_connections: usize::from(options.max_connections),
-            origins: Origins::new(options.allow_origin.iter().cloned()),
+            origins: app.limits().origins.clone(),
         },
     )?;
     let accepting = server.start();

@@ -1,6 +1,5 @@
 //! Everything that can be wrong without a device, found before one is opened.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -33,8 +32,6 @@ pub struct Plan {
     pub(super) data_config: DataConfig,
     pub(super) metadata: Metadata,
     pub(super) tokenizer: Arc<Tokenizer>,
-    /// Folder of everything that is kept for the next start, and what the weights are known by in it.
-    pub(super) cache: Option<(PathBuf, String)>,
 }
 
 impl Plan {
@@ -62,18 +59,8 @@ impl Plan {
             (None, None) => Tokenizer::qwen2(),
         });
         let config = checkpoint.config().clone().with_action_horizon(data_config.action_horizon)?;
-        let mut plan = Self {
-            options: options.clone(),
-            spec,
-            checkpoint,
-            config,
-            data_config,
-            metadata,
-            tokenizer,
-            cache: None,
-        };
-        plan.cache =
-            plan.packed_cache()?.map(|cache| (cache.root().to_path_buf(), cache.source().to_owned()));
+        let plan =
+            Self { options: options.clone(), spec, checkpoint, config, data_config, metadata, tokenizer };
         for rules in [Rules::Predict, Rules::Upstream] {
             plan.encoder(rules)?;
         }

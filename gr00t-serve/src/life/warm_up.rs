@@ -80,7 +80,7 @@ pub(super) fn warm_up<D: Device>(
 
     progress.check()?;
     let inputs = policy.encoder().encode(&observation, &Noise::Seed(0))?.inputs;
-    let expected = golden::action_pred(plan, inputs, progress)?;
+    let expected = golden::action_pred(plan, policy.model().packed_cache(), inputs, progress)?;
     let wanted = policy.decoder().decode(&expected)?;
     let all = compare(&values(&reply.chunk), &values(&wanted));
     let fidelity = json!({

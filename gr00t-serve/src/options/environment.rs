@@ -1,4 +1,4 @@
-//! Environment variables: those of the Python server and its launchers, and one for each flag.
+//! Environment variables: those of the Python server and its launchers, and one for each flag but `--print-config`.
 
 use std::collections::BTreeMap;
 

@@ -10,16 +10,27 @@ use serde::Serializer;
 
 use super::ServeOptions;
 use super::environment::{Environment, KNOWN_VARIABLES, fixed, launcher_weights, unknown, value};
-use super::help::try_parse_from;
 use crate::auth::Token;
 use crate::tools::{BenchOptions, SmokeOptions};
 
 /// Largest token file that is read.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
+/// Below the flags of `--help`.
+const EXAMPLES: &str = "\
+Examples:
+  gr00t-serve --weights synthetic --config mini
+      a small model with made-up weights, to try clients; the page is at http://127.0.0.1:8000/
+  gr00t-serve --weights nvidia/GR00T-N1.5-3B --zmq-port 5555
+      NVIDIA's weights from the local Hugging Face cache, for NVIDIA's clients too
+  gr00t-serve smoke --url http://127.0.0.1:8000
+      is what the server answers what the fp32 reference gives?
+
+Flags have environment variables too, most of them GR00T_ and the flag's name in capitals (GR00T_DATA_CONFIG); flags win.";
+
 /// GR00T N1.5 policy server
 #[derive(Debug, Parser)]
-#[command(name = "gr00t-serve", version, args_conflicts_with_subcommands = true, args_override_self = true)]
+#[command(name = "gr00t-serve", version, args_conflicts_with_subcommands = true, args_override_self = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What else to do than to serve
     #[command(subcommand)]
@@ -58,7 +69,7 @@ pub fn parse(
     environment: &Environment,
 ) -> Result<Cli, ParseError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let Cli { command, .. } = match try_parse_from(&arguments) {
+    let Cli { command, .. } = match Cli::try_parse_from(&arguments) {
         Ok(cli) if cli.command.is_some() => return Ok(cli),
         Ok(cli) => cli,
         Err(error) => return Err(error.into()),
@@ -78,7 +89,7 @@ pub fn parse(
         let Some(value) = value(environment, name) else { continue };
         let word = OsString::from(format!("--{flag}={value}"));
         // alone, so that the message can name the variable rather than a flag that nobody wrote
-        match try_parse_from([OsString::from("gr00t-serve"), word.clone()]) {
+        match Cli::try_parse_from([OsString::from("gr00t-serve"), word.clone()]) {
             Ok(_) => words.push(word),
             Err(error) => problems.push(format!("{name}: {}", first_line(&error))),
         }
@@ -91,7 +102,7 @@ pub fn parse(
         }
     };
     words.extend(arguments.into_iter().skip(1));
-    let mut cli = try_parse_from(words)?;
+    let mut cli = Cli::try_parse_from(words)?;
     cli.serve.api_token = api_token;
     cli.serve.notes = notes;
     if let Some(file) = &cli.serve.api_token_file {
@@ -124,7 +135,7 @@ fn token_file(path: &Path) -> Result<Token, String> {
 }
 
 /// A boolean as people write it; anything else is an error and never silently true or false.
-pub(super) fn boolean(text: &str) -> Result<bool, String> {
+pub(crate) fn boolean(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),

@@ -301,8 +301,25 @@ impl Service {
 }
 
 /// Work that would hold up the sockets, on a thread of its own.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServiceError> {
+///
+/// # Errors
+/// [`ServiceError::Device`] if it panics.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
     spawn_blocking(work)
         .await
         .map_err(|error| if error.is_panic() { ServiceError::panicked() } else { ServiceError::Stopping })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocking;
+
+    #[tokio::test]
+    async fn work_that_panics_is_an_answer_of_500() {
+        assert_eq!(blocking(|| 7).await, Ok(7));
+        let answer = blocking::<()>(|| panic!("as broken work would")).await;
+        assert_eq!(answer.map_err(|error| error.http_status()), Err(500));
+    }
 }

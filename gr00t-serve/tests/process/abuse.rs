@@ -9,7 +9,7 @@ use msgpack_numpy::Dialect;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
-use crate::peer::{PATIENCE, Peer, connect, error, greeting};
+use crate::peer::{HANDSHAKE, PATIENCE, Peer, connect, error, greeting};
 use crate::server::{MINI, PROGRAM, READY, Server, command};
 
 /// How long random bytes are sent; a minute is a good length by hand.
@@ -40,11 +40,7 @@ impl Target {
         run.args(MINI).args(flags).args(["--max-connections", &limit]);
         run.envs(token.map(|token| ("GR00T_API_TOKEN", token)));
         let mut server = Server::of(run);
-        let mut address = |word: &str| {
-            let line = server.until(word);
-            line.trim().rsplit("//").next().unwrap().parse().unwrap()
-        };
-        let (http, zmq, websocket) = (address("HTTP on"), address("ZeroMQ on"), address("WebSocket on"));
+        let [http, zmq, websocket] = ["HTTP", "ZeroMQ", "WebSocket"].map(|protocol| server.address(protocol));
         server.until(READY);
         // nobody reads the log any more, and it must not fill its pipe
         server.drain();
@@ -151,8 +147,7 @@ impl Random {
 
 /// The start of each protocol, up to where a stranger's bytes matter.
 fn openings(target: &Target) -> [(SocketAddr, Vec<u8>); 5] {
-    let mut zmq = greeting().to_vec();
-    zmq.extend(b"\x04\x26\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0");
+    let zmq = [&greeting()[..], HANDSHAKE].concat();
     let upgrade = b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
                     sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     [

@@ -88,8 +88,7 @@ fn boot_log_fits_both_launchers_and_sigterm_ends_it_well() {
 #[test]
 fn while_it_starts_health_is_200_and_the_model_list_503() {
     let mut server = Server::start(&["--warmup-runs", "1000"]);
-    let line = server.until("HTTP on http://");
-    let address = line.trim().rsplit("http://").next().unwrap().parse().unwrap();
+    let address = server.address("HTTP");
     server.until("Warmup 2/1000");
     let (status, health) = get(address, "/health");
     assert!(

@@ -7,6 +7,8 @@ use crate::server::{MINI, PROGRAM, READY, Server, command, get, signal};
 
 /// Well beyond what an end takes, and well below the launchers' patience of 120 s.
 const SOON: Duration = Duration::from_secs(30);
+/// What the log says of work that did not stop when it was told to, and was left behind.
+const STILL_RUNNING: &str = "still running";
 
 #[test]
 fn told_to_stop_in_any_phase_it_closes_the_device_and_exits_0() {
@@ -22,6 +24,7 @@ fn told_to_stop_in_any_phase_it_closes_the_device_and_exits_0() {
             rest.contains("Closing device") || rest.contains("before a device was opened"),
             "{word}: {rest}"
         );
+        assert!(!rest.contains(STILL_RUNNING), "{word}: not cut short: {rest}");
     }
 }
 
@@ -31,22 +34,25 @@ fn told_to_stop_while_the_reference_runs_it_does_not_wait_for_it() {
     server.until("Reference actions: computed");
     let (rest, status) = server.stop();
     assert!(status.success() && rest.contains("Closing device"), "{status}: {rest}");
+    assert!(!rest.contains(STILL_RUNNING), "not cut short: {rest}");
 }
 
 #[test]
 fn killed_it_starts_again_on_the_same_ports() {
     let folder = tempfile::tempdir().unwrap();
-    let free =
-        || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let (http, zmq, websocket) = (free(), free(), free());
     let cache = folder.path().to_str().unwrap();
-    let flags = ["--port", &http, "--zmq-port", &zmq, "--websocket-port", &websocket, "--cache-dir", cache];
+    // free ones in the first round, the same ones after
+    let mut ports = ["0".to_owned(), "0".to_owned(), "0".to_owned()];
     for round in 0..3 {
+        let [http, zmq, websocket] = &ports;
+        let flags = ["--port", http, "--zmq-port", zmq, "--websocket-port", websocket, "--cache-dir", cache];
         let mut server = Server::start(&flags);
-        let address = server.ready();
-        // an open connection, so that the port is left in the state that only SO_REUSEADDR gets over
-        let open = std::net::TcpStream::connect(address).unwrap();
-        assert_eq!(get(address, "/health").0, 200, "round {round}");
+        let addresses = ["HTTP", "ZeroMQ", "WebSocket"].map(|protocol| server.address(protocol));
+        server.until(READY);
+        // open connections, so that the ports are left in the state that only SO_REUSEADDR gets over
+        let open = addresses.map(|address| std::net::TcpStream::connect(address).unwrap());
+        assert_eq!(get(addresses[0], "/health").0, 200, "round {round}");
+        ports = addresses.map(|address| address.port().to_string());
         signal("-KILL", server.id());
         let (_, status) = server.end();
         assert!(!status.success());

@@ -71,10 +71,15 @@ impl Server {
         }
     }
 
+    /// Where `protocol` (HTTP, ZeroMQ, WebSocket) listens, read from its line of the log.
+    pub(crate) fn address(&mut self, protocol: &str) -> SocketAddr {
+        let line = self.until(&format!("{protocol} on "));
+        line.trim().rsplit("://").next().unwrap().parse().unwrap()
+    }
+
     /// Warm, and where HTTP is.
     pub(crate) fn ready(&mut self) -> SocketAddr {
-        let line = self.until("HTTP on http://");
-        let address = line.trim().rsplit("http://").next().unwrap().parse().unwrap();
+        let address = self.address("HTTP");
         self.until(READY);
         address
     }

@@ -5,5 +5,7 @@ mod configs;
 mod peer;
 mod python;
 mod rig;
+#[path = "../rig/venv.rs"]
+mod venv;
 mod websocket;
 mod zmq;

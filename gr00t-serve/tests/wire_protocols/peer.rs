@@ -9,6 +9,9 @@ use gr00t_serve::codec::{Limits, Value, msg_serializer};
 /// Only a broken server makes a test wait this long.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// What a REQ socket sends after its greeting.
+pub(crate) const HANDSHAKE: &[u8] = b"\x04\x26\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0";
+
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -29,7 +32,7 @@ impl Peer {
     pub(crate) fn new(address: SocketAddr) -> Self {
         let mut stream = connect(address);
         stream.write_all(&greeting()).unwrap();
-        stream.write_all(b"\x04\x26\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0").unwrap();
+        stream.write_all(HANDSHAKE).unwrap();
         let mut theirs = [0; 64];
         stream.read_exact(&mut theirs).unwrap();
         assert_eq!((theirs[0], theirs[9], theirs[10], &theirs[12..16]), (0xff, 0x7f, 3, &b"NULL"[..]));

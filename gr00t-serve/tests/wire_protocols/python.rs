@@ -1,25 +1,19 @@
-//! The stock Python packages against the servers: `tests/python/wire_clients.py`, in a venv made with
-//! `python3 -m venv target/wire-venv && target/wire-venv/bin/pip install -r gr00t-serve/tests/python/requirements.txt`.
+//! The stock Python packages against the servers: `tests/python/wire_clients.py`, in the venv of `tests/rig/venv.rs`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
 use crate::rig::{INSTRUCTION, Rig, expected};
+use crate::venv;
 
 /// Seed of the actions that every protocol must give.
 const SEED: u64 = 7;
 
 #[test]
 fn stock_python_clients_get_the_actions_of_the_rust_api() {
-    let crate_dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let python = std::env::var_os("GR00T_WIRE_PYTHON")
-        .map_or_else(|| crate_dir.join("../target/wire-venv/bin/python"), PathBuf::from);
-    if !python.is_file() {
-        println!("skipped: {} is absent", python.display());
-        return;
-    }
+    let Some(python) = venv::python() else { return };
     let rig = Rig::new();
     let groups: Vec<_> = expected(SEED)
         .groups
@@ -31,7 +25,7 @@ fn stock_python_clients_get_the_actions_of_the_rust_api() {
         .collect();
     let case = json!({ "seed": SEED, "instruction": INSTRUCTION, "horizon": 16, "groups": groups });
     let output = Command::new(&python)
-        .arg(crate_dir.join("tests/python/wire_clients.py"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/wire_clients.py"))
         .args(["--zmq-port", &rig.zmq.port().to_string()])
         .args(["--websocket-port", &rig.websocket.port().to_string()])
         .args(["--http-url", &format!("http://{}", rig.http)])

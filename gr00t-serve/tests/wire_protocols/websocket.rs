@@ -6,7 +6,6 @@ use std::net::TcpStream;
 use gr00t_serve::auth::Token;
 use gr00t_serve::codec::msgpack_numpy::{self, Dialect, Names};
 use gr00t_serve::codec::{Array, Elements, Limits, Value};
-use gr00t_serve::origin::Origins;
 use gr00t_serve::{websocket, zmq};
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -148,7 +147,7 @@ fn a_token_is_asked_for_in_the_handshake() {
 #[test]
 fn pages_of_other_sites_get_no_connection() {
     let options = websocket::Options {
-        origins: Origins::new(["http://robot-pc:8000".to_owned()]),
+        origins: ["http://robot-pc:8000".parse().unwrap()].into_iter().collect(),
         ..Default::default()
     };
     let rig = Rig::with(zmq::Options::default(), options);

@@ -65,10 +65,11 @@ fn default_picture() -> PathBuf {
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     picture::create_folder_of(&args.plot)?;
     output::check(&args.plot)?;
-    let options = args.serve_options()?;
-    let url = format!("http://{HOST}:{}", options.port);
+    let listener = listen(args.port)?;
+    let port = listener.local_addr()?.port();
+    let url = format!("http://{HOST}:{port}");
     say!("{}", args.intent());
-    let mut server = Served::start(options, &url)?;
+    let mut server = Served::start(args.serve_options(port)?, listener, &url)?;
     let shown = show(args, &mut server, &url);
     if !args.once && shown.is_ok() {
         say!("\npage         {url}/?run\nCtrl-C ends the server");
@@ -128,11 +129,11 @@ impl DemoArgs {
     }
 
     /// The server's options, as `gr00t-serve` would read them.
-    fn serve_options(&self) -> Result<ServeOptions> {
+    fn serve_options(&self, port: u16) -> Result<ServeOptions> {
         let mut words = vec![
             "gr00t-serve".to_owned(),
             format!("--host={HOST}"),
-            format!("--port={}", free_port(self.port)?),
+            format!("--port={port}"),
             format!("--weights={}", self.weights.weights),
             format!("--policy={}", self.policy),
             format!("--data-config={}", self.data_config),
@@ -149,15 +150,14 @@ impl DemoArgs {
     }
 }
 
-/// The port asked for, if it is free, else the usual one, else any that is free. Known before the server starts, so that
-/// another server on that port is never taken for ours.
-fn free_port(wanted: Option<u16>) -> Result<u16> {
+/// On the port asked for, else on the usual one, else on any that is free. Taken before the server starts and handed to it,
+/// so that another server on that port is never taken for ours.
+fn listen(wanted: Option<u16>) -> Result<TcpListener> {
     let bind = |port| TcpListener::bind((HOST, port)).with_context(|| format!("listen on {HOST}:{port}"));
-    let listener = match wanted {
-        Some(port) => bind(port)?,
-        None => bind(USUAL_PORT).or_else(|_| bind(0))?,
-    };
-    Ok(listener.local_addr()?.port())
+    match wanted {
+        Some(port) => bind(port),
+        None => bind(USUAL_PORT).or_else(|_| bind(0)),
+    }
 }
 
 #[cfg(test)]

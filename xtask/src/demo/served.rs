@@ -1,6 +1,7 @@
 //! The server in this process, and requests to it over HTTP as any client makes them.
 
 use std::io::{IsTerminal, stderr};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -32,17 +33,17 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Starts a server that will answer at `url`.
+    /// Starts a server that will answer at `url`, through `listener`.
     ///
     /// # Errors
     /// If the system gives no threads.
-    pub(super) fn start(options: ServeOptions, url: &str) -> Result<Self> {
+    pub(super) fn start(options: ServeOptions, listener: TcpListener, url: &str) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .context("runtime")?;
-        let life = Some(runtime.spawn(life::run(options)));
+        let life = Some(runtime.spawn(life::run_on(options, listener)));
         Ok(Self { runtime, life, url: url.to_owned(), client: Client::new(url, ANSWER_TIME) })
     }
 
@@ -55,7 +56,7 @@ impl Served {
         let client = Client::new(&self.url, HEALTH_TIME);
         loop {
             self.still_there()?;
-            // nobody listens in the first moments
+            // nothing is answered in the first moments
             if let Ok((_, health)) = client.get("/health") {
                 if health["status"] == "ok" {
                     return Ok(());
