@@ -10,6 +10,7 @@ mod device;
 mod diff;
 mod eval;
 mod full_size;
+mod fuzz;
 mod inspect;
 mod interrupt;
 mod output;
@@ -67,6 +68,8 @@ enum Command {
     Accuracy(accuracy::AccuracyArgs),
     /// Evaluate open-loop on the recorded actions of a LeRobot dataset, as NVIDIA's eval_policy does
     Eval(eval::EvalArgs),
+    /// Feed every reader of foreign bytes inputs that coverage guides, until one fails or the time is up
+    Fuzz(fuzz::FuzzArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {

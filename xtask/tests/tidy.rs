@@ -16,7 +16,7 @@ const UNSAFE: &str = concat!("un", "safe");
 const UNSAFE_CRATES: [&str; 2] = ["tt-sys", "tt-soft"];
 
 /// Folders that hold nothing of ours.
-const SKIPPED: [&str; 3] = ["target", ".git", "out"];
+const SKIPPED: [&str; 4] = ["target", ".git", "out", "corpus"];
 
 /// Suffixes of text files that are looked at for machine traces.
 const TEXT: [&str; 7] = ["rs", "toml", "md", "yml", "yaml", "sh", "json"];
