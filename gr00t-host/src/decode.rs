@@ -12,6 +12,7 @@ use crate::embodiment::{DataConfig, Metadata};
 pub struct Decoder {
     action: ActionTransform,
     horizon: usize,
+    action_dim: usize,
 }
 
 impl Decoder {
@@ -29,7 +30,7 @@ impl Decoder {
         let (embodiment, _) = metadata.embodiment(&data_config.embodiment)?;
         let action =
             ActionTransform::new(data_config, embodiment, head.max_action_dim)?.with_options(options);
-        Ok(Self { action, horizon: head.action_horizon })
+        Ok(Self { action, horizon: head.action_horizon, action_dim: head.max_action_dim })
     }
 
     /// The action side.
@@ -40,6 +41,11 @@ impl Decoder {
     /// Time steps of one chunk.
     pub fn horizon(&self) -> usize {
         self.horizon
+    }
+
+    /// Values of one time step of the model's output and noise, padding included.
+    pub fn action_dim(&self) -> usize {
+        self.action_dim
     }
 
     /// Physical actions of `action_pred` `[action_horizon, action_dim]`, row-major.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::ModelConfig;
 use crate::embodiment::{DataConfig, Metadata};
-use crate::image::{self, EvalTransform, Frame, ResolutionPolicy};
+use crate::image::{self, EvalTransform, Frame, MAX_SIDE, ResolutionPolicy};
 use crate::noise::Noise;
 use crate::observation::Observation;
 use crate::prompt::{Prompt, PromptOptions, Tokenizer};
@@ -113,7 +113,7 @@ impl Encoder {
     ///
     /// # Errors
     /// [`Error::DataConfig`] or [`Error::Metadata`] if they don't fit together: unknown embodiment, other dimensions, cameras
-    /// that the metadata lacks, another action horizon than the model's.
+    /// that the metadata lacks or whose frames have no possible size, another action horizon than the model's.
     pub fn new(
         model: &ModelConfig,
         data_config: &DataConfig,
@@ -145,6 +145,16 @@ impl Encoder {
                     present.join(", ")
                 ),
             });
+        }
+        let sides = 1..=MAX_SIDE as u32;
+        let impossible = data_config.video_keys.iter().find_map(|key| {
+            let [width, height] = known.get(key)?.resolution;
+            (!sides.contains(&width) || !sides.contains(&height)).then(|| {
+                format!("camera {key} has frames of {width}x{height}, sides must be 1 to {MAX_SIDE}")
+            })
+        });
+        if let Some(what) = impossible {
+            return Err(Error::Metadata(what));
         }
         let views = data_config
             .video_keys

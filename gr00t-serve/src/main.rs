@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use gr00t_host::OneLine;
 use gr00t_serve::life::{self, Plan};
-use gr00t_serve::options::{Command, Environment, ParseError, ServeOptions, parse};
+use gr00t_serve::options::{Command, ParseError, ServeOptions, environment, parse};
 use gr00t_serve::tools::{bench, bench_in_words, smoke, smoke_in_words};
 use serde_json::Value;
 
@@ -16,10 +17,7 @@ use serde_json::Value;
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    let environment: Environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let cli = match parse(std::env::args_os(), &environment) {
+    let cli = match environment(std::env::vars_os()).and_then(|set| parse(std::env::args_os(), &set)) {
         Ok(cli) => cli,
         Err(ParseError::Flags(error)) => error.exit(),
         Err(error) => return failed(&error.into()),
@@ -36,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", OneLine(format_args!("{error:#}")));
     ExitCode::FAILURE
 }
 

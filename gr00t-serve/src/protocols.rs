@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::{ArgAction, Args};
 use serde::Serialize;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 
 use crate::auth::Token;
@@ -100,12 +100,12 @@ impl Protocols {
     pub fn start(self, service: &Service) -> io::Result<JoinSet<()>> {
         let mut servers = JoinSet::new();
         if let Some((socket, options)) = self.zmq {
-            let listener = socket.listen(BACKLOG)?;
+            let listener = listen(socket)?;
             tracing::info!("ZeroMQ on tcp://{}", listener.local_addr()?);
             servers.spawn(zmq::serve(listener, service.clone(), options));
         }
         if let Some((socket, options)) = self.websocket {
-            let listener = socket.listen(BACKLOG)?;
+            let listener = listen(socket)?;
             tracing::info!("WebSocket on ws://{}", listener.local_addr()?);
             servers.spawn(websocket::serve(listener, service.clone(), options));
         }
@@ -113,12 +113,74 @@ impl Protocols {
     }
 }
 
+/// Takes the port for this server alone, though it does not listen yet.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // a server that was just stopped leaves connections behind that would keep the port
+    let taken = |reuse: bool| {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(reuse)?;
+        socket.bind(address)?;
+        Ok(socket)
+    };
+    // Sockets that may share an address take it beside each other until one listens, so one that may not comes first. It also
+    // gives way to the connections that a server leaves behind when it is stopped; they may share, and so then may we.
+    taken(false).or_else(|_| taken(true)).map_err(|error: io::Error| at(address, &error))
+}
+
+fn listen(socket: TcpSocket) -> io::Result<TcpListener> {
+    let address = socket.local_addr()?;
+    // so that its connections do not keep the port from the next server
     socket.set_reuseaddr(true)?;
-    socket
-        .bind(address)
-        .map_err(|error| io::Error::new(error.kind(), format!("listen on {address}: {error}")))?;
-    Ok(socket)
+    socket.listen(BACKLOG).map_err(|error| at(address, &error))
+}
+
+fn at(address: SocketAddr, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("listen on {address}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn access() -> Access {
+        Access {
+            host: Ipv4Addr::LOCALHOST.into(),
+            token: None,
+            max_message_bytes: 1 << 20,
+            max_connections: 1,
+            origins: Origins::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_port_is_taken_once_though_nobody_listens() {
+        let ports =
+            |zmq, websocket| ProtocolOptions { zmq_port: zmq, websocket_port: websocket, allow_kill: false };
+        let first = Protocols::bind(&ports(Some(0), None), &access()).unwrap();
+        let address = first.addresses().unwrap().0.unwrap();
+        let port = Some(address.port());
+        for clash in [ports(port, None), ports(None, port)] {
+            let error = Protocols::bind(&clash, &access()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            assert!(error.to_string().starts_with(&format!("listen on {address}: ")), "{error}");
+        }
+        drop(first);
+        Protocols::bind(&ports(None, port), &access()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn connections_of_a_server_that_ended_do_not_keep_its_port() {
+        let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let listener = listen(bind(address).unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = tokio::net::TcpStream::connect(address).await.unwrap();
+        // the side that closes first is the one whose port waits
+        drop(listener.accept().await.unwrap());
+        drop(listener);
+        drop(client);
+        listen(bind(address).unwrap()).unwrap();
+    }
 }

@@ -13,6 +13,13 @@ use axum::http::Request;
 use gr00t_serve::http::HttpLimits;
 use gr00t_serve::service::Limits;
 use rig::Rig;
+use serde_json::{Value, json};
+
+fn with(body: &Value, field: &str, value: Value) -> Value {
+    let mut body = body.clone();
+    body[field] = value;
+    body
+}
 
 fn queue_of(queue: usize) -> Limits {
     Limits { queue, ..Limits::default() }
@@ -112,6 +119,19 @@ async fn after_a_device_error_it_is_not_ready_until_a_prediction_succeeds() {
     assert_eq!(rig.get("/v1/models").await.status, 503);
     assert_eq!(rig.predict(&rig.body).await.status, 200);
     assert_eq!(rig.get("/v1/models").await.status, 200);
+}
+
+/// What a client sends cannot take the server off.
+#[tokio::test]
+async fn inputs_that_no_model_can_compute_are_the_clients_fault() {
+    let rig = Rig::new();
+    let noise =
+        |value: f64| with(&with(&rig.body, "seed", Value::Null), "noise", json!(vec![[value; 32]; 16]));
+    let answer = rig.predict(&noise(3e38)).await;
+    assert_eq!(answer.status, 400, "{}", answer.text);
+    assert!(answer.text.contains("noise: values up to 3e38 (normalised) are beyond"), "{}", answer.text);
+    assert_eq!(rig.get("/v1/models").await.status, 200);
+    assert_eq!(rig.predict(&noise(1e12)).await.status, 200);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::CommandFactory;
 use gr00t_host::checkpoint::GR00T_N1_5_3B;
 use gr00t_model::{DtypePolicy, TraceLayout};
-use gr00t_serve::options::{Cli, Environment, KNOWN_VARIABLES, ServeOptions, parse};
+use gr00t_serve::options::{Cli, Environment, KNOWN_VARIABLES, ServeOptions, environment, parse};
 
 fn options(arguments: &[&str], environment: &[(&str, &str)]) -> Result<ServeOptions, String> {
     let arguments = std::iter::once("gr00t-serve").chain(arguments.iter().copied()).map(OsString::from);
@@ -56,6 +56,31 @@ fn the_launchers_environment_is_understood_and_flags_win() {
     assert_eq!(got.weights_spec().unwrap().to_string(), "synthetic:0");
     let got = options(&[], &[("HF_MODEL", "a/b"), ("GR00T_WEIGHTS_DIR", "/weights")]).unwrap();
     assert_eq!(got.weights_spec().unwrap().to_string(), "/weights");
+}
+
+#[test]
+fn a_token_that_is_no_text_or_blank_does_not_open_the_server() {
+    use std::os::unix::ffi::OsStringExt;
+
+    for blank in ["", " \n"] {
+        let error = options(&[], &[("GR00T_API_TOKEN", blank)]).unwrap_err();
+        assert!(error.starts_with("GR00T_API_TOKEN: token is empty"), "{error}");
+    }
+    let bytes = |text: &[u8]| OsString::from_vec(text.to_vec());
+    for name in [&b"GR00T_API_TOKEN"[..], b"GR00T_API_TOKEM", b"TT_DEVICE_ID", b"GR00T_\xff"] {
+        let error = environment([(bytes(name), bytes(b"t\xffk"))]).unwrap_err().to_string();
+        assert!(error.ends_with(": is not UTF-8"), "{error}");
+    }
+    let set = environment([(bytes(b"OTHER"), bytes(b"\xff")), (bytes(b"GR00T_PORT"), bytes(b"1"))]).unwrap();
+    assert_eq!(set.into_iter().collect::<Vec<_>>(), [("GR00T_PORT".to_owned(), "1".to_owned())]);
+}
+
+#[test]
+fn counts_are_not_0() {
+    for flag in ["--threads", "--denoising-steps"] {
+        let error = options(&[flag, "0"], &[]).unwrap_err();
+        assert!(error.contains("wanted a whole number from 1"), "{error}");
+    }
 }
 
 #[test]

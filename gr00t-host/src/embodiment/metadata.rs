@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::rotation_type::RotationType;
 use super::tag::{EmbodimentTag, is_old_agibot_name};
-use crate::{Error, Result, read_capped};
+use crate::{Error, OneLine, Result, read_capped};
 
 /// Largest metadata file that is read. NVIDIA's has three embodiments and is under 100 KiB.
 pub const MAX_METADATA_BYTES: u64 = 16 << 20;
@@ -103,6 +103,38 @@ pub struct KeyModality {
 fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     let values = Vec::<Option<f64>>::deserialize(deserializer)?;
     Ok(values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect())
+}
+
+impl EmbodimentMetadata {
+    /// Ranges that are the wrong way round, a line each: their values are normalised, and actions given back, mirrored.
+    ///
+    /// ```
+    /// use gr00t_host::embodiment::{DataConfig, synthetic_metadata};
+    /// let config = DataConfig::builtin("so100")?;
+    /// let mut metadata = synthetic_metadata(&config)?;
+    /// let known = metadata.embodiments.values_mut().next().unwrap();
+    /// assert!(known.reversed_ranges().is_empty());
+    /// let gripper = known.statistics.action.get_mut("gripper").unwrap();
+    /// (gripper.min[0], gripper.max[0]) = (1.0, -1.0);
+    /// assert_eq!(known.reversed_ranges(), ["action gripper: min is above max in 1 of 1"]);
+    /// # Ok::<(), gr00t_host::Error>(())
+    /// ```
+    pub fn reversed_ranges(&self) -> Vec<String> {
+        let parts = [("state", &self.statistics.state), ("action", &self.statistics.action)];
+        let keys = parts
+            .into_iter()
+            .flat_map(|(part, keys)| keys.iter().map(move |(key, known)| (part, key, known)));
+        keys.flat_map(|(part, key, known)| {
+            let pairs = [("min", &known.min, "max", &known.max), ("q01", &known.q01, "q99", &known.q99)];
+            pairs.into_iter().filter_map(move |(low, lows, high, highs)| {
+                let reversed = lows.iter().zip(highs).filter(|(low, high)| low > high).count();
+                (reversed > 0).then(|| {
+                    format!("{part} {}: {low} is above {high} in {reversed} of {}", OneLine(key), lows.len())
+                })
+            })
+        })
+        .collect()
+    }
 }
 
 impl Metadata {

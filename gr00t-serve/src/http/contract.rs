@@ -26,7 +26,7 @@ pub(super) fn inputs(robot: &Robot) -> Value {
         "instruction": { "characters": [1, MAX_INSTRUCTION_CHARS], "aliases": ["language", "prompt"] },
         "embodiment": robot.data_config.embodiment.name(),
         "data_config": robot.data_config.name,
-        "noise": [robot.horizon, "action_dim"],
+        "noise": [robot.horizon, robot.action_dim],
     })
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use gr00t_host::checkpoint::{GR00T_N1_5_3B, WeightsSpec};
 use gr00t_model::Policy;
 use gr00t_model::tt_ops::Device;
 
@@ -56,6 +57,11 @@ pub fn boot<D: Device>(
     ));
     progress.say("Created mesh device; Fabric initialized on 1 devices");
     progress.say(&format!("Loading weights: {}", plan.spec));
+    if matches!(plan.spec, WeightsSpec::Hub(_)) && plan.spec.to_string() != GR00T_N1_5_3B {
+        progress.say(&format!(
+            "Weights are a fine-tune or another revision: those checked against are {GR00T_N1_5_3B}"
+        ));
+    }
     let tokenizer = match (&plan.options.tokenizer, plan.tokenizer.is_built_in()) {
         (Some(folder), false) => folder.display().to_string(),
         (None, false) => "the checkpoint's".into(),

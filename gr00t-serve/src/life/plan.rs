@@ -1,6 +1,7 @@
 //! Everything that can be wrong without a device, found before one is opened.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use gr00t_host::ModelConfig;
@@ -10,17 +11,22 @@ use gr00t_host::decode::Decoder;
 use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
 use gr00t_host::encode::{Encoder, EncoderOptions};
 use gr00t_host::image::ResolutionPolicy;
+use gr00t_host::noise::Noise;
 use gr00t_host::prompt::Tokenizer;
 use gr00t_host::state::UnknownKeys;
 use gr00t_model::PackedCache;
-use gr00t_model::tt_ops::Soft;
-use tracing::info;
+use gr00t_model::tt_ops::metal::MetalOptions;
+use gr00t_model::tt_ops::{Metal, Soft};
+use tracing::{info, warn};
 
+use crate::demo;
 use crate::options::ServeOptions;
-use crate::service::Rules;
+use crate::service::{Robot, Rules};
 
 /// The cache folder that is none.
 const NO_CACHE: &str = "off";
+/// Longest silence of a download.
+const SAY_AGAIN: Duration = Duration::from_secs(8);
 
 /// Weights, data config, statistics and tokenizer that fit together.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ impl Plan {
     /// # Errors
     /// The first thing that is not there, does not parse or does not fit.
     pub fn new(options: &ServeOptions) -> Result<Self> {
+        options.distinct_ports()?;
         let spec = options.weights_spec()?;
         let data_config = options.data_config()?;
         let checkpoint = open(options, &spec)?;
@@ -61,6 +68,11 @@ impl Plan {
         let config = checkpoint.config().clone().with_action_horizon(data_config.action_horizon)?;
         let plan =
             Self { options: options.clone(), spec, checkpoint, config, data_config, metadata, tokenizer };
+        if let Ok((known, _)) = plan.metadata.embodiment(&plan.data_config.embodiment) {
+            for range in known.reversed_ranges() {
+                warn!("statistics: {range}: its values are mirrored");
+            }
+        }
         for rules in [Rules::Predict, Rules::Upstream] {
             plan.encoder(rules)?;
         }
@@ -68,11 +80,20 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What `--check` does beyond [`new`](Self::new): reads every weight, and compares files with the hub's hashes.
+    /// What `--check` does beyond [`new`](Self::new): opens the software device, encodes the demo, reads every weight, and compares files with the hub's hashes. A card is not opened, since a server may be using it.
     ///
     /// # Errors
-    /// Every tensor that is not finite and every file that is damaged.
+    /// What a start would be refused for; every tensor that is not finite and every file that is damaged.
     pub fn check(&self) -> Result<()> {
+        if self.options.device != "metal" {
+            self.open_soft()?;
+        } else if !cfg!(feature = "metal") {
+            Metal::open(&MetalOptions::default())?;
+        }
+        let decoder = Decoder::new(&self.config, &self.data_config, &self.metadata, self.action_options())?;
+        let encoder = self.encoder(Rules::Predict)?;
+        let robot = Robot::new(self.data_config.clone(), self.metadata.clone(), &encoder, &decoder);
+        encoder.encode(&demo::observation(&robot)?.0, &Noise::Seed(self.options.seed))?;
         let report = self.checkpoint.check(&|_, _| ())?;
         info!(
             "{}: {} tensors, {} bytes, all finite",
@@ -80,8 +101,7 @@ impl Plan {
             self.checkpoint.source().names().len(),
             report.bytes
         );
-        let constant = Decoder::new(&self.config, &self.data_config, &self.metadata, self.action_options())?;
-        for key in constant.action().constant_keys() {
+        for key in decoder.action().constant_keys() {
             info!("action {key} is constant: its statistics have no range");
         }
         Ok(())
@@ -142,8 +162,11 @@ impl Plan {
 }
 
 fn open(options: &ServeOptions, spec: &WeightsSpec) -> Result<Checkpoint> {
+    let said = Mutex::new(Instant::now());
     let downloading = |file: &str, done: u64, total: u64| {
-        if done == 0 || done == total {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if done == 0 || done == total || said.elapsed() >= SAY_AGAIN {
+            *said = Instant::now();
             info!("Downloading weights for model: {file} {done}/{total} bytes");
         }
     };

@@ -64,6 +64,12 @@ pub(super) fn value<'a>(environment: &'a Environment, name: &str) -> Option<&'a 
     environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
+/// Whether `name` is read here, or looks as if it should be.
+pub(super) fn is_ours(name: &str) -> bool {
+    let is_launchers = ["HF_MODEL", "TT_WEIGHTS_REVISION", "TT_MESH_SHAPE"].contains(&name);
+    name.starts_with(PREFIX) || is_launchers || KNOWN_VARIABLES.iter().any(|(known, _)| *known == name)
+}
+
 /// Variables with our prefix that mean nothing: a misspelt one would be silently without effect.
 pub(super) fn unknown(environment: &Environment) -> Vec<String> {
     let known =

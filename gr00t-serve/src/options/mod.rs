@@ -16,7 +16,7 @@ use crate::origin::Origin;
 
 pub use environment::{Environment, KNOWN_VARIABLES};
 pub(crate) use parse::boolean;
-pub use parse::{Cli, Command, ParseError, parse};
+pub use parse::{Cli, Command, ParseError, environment, parse};
 
 /// Where `--help` lists a flag.
 pub(crate) const LISTENING: &str = "Listening";
@@ -68,7 +68,7 @@ pub struct ServeOptions {
     #[serde(serialize_with = "parse::shown")]
     pub trace_layout: TraceLayout,
     /// Euler steps, if not the model's own
-    #[arg(long, value_name = "STEPS", help_heading = MODEL)]
+    #[arg(long, value_name = "STEPS", help_heading = MODEL, value_parser = parse::positive)]
     pub denoising_steps: Option<usize>,
     /// Where the model runs: soft (the CPU) or metal (a card)
     #[arg(long, help_heading = DEVICE, default_value = "soft", value_parser = ["soft", "metal"])]
@@ -83,7 +83,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "BYTES", help_heading = DEVICE, default_value_t = 32_768)]
     pub l1_small_size: usize,
     /// Threads of the software device; as many as there are CPUs by default
-    #[arg(long, help_heading = DEVICE)]
+    #[arg(long, help_heading = DEVICE, value_parser = parse::positive)]
     pub threads: Option<usize>,
     /// Folder of packed weights and of the reference's results, which make the next start quick; off for none; by default
     /// gr00t-tt in the user's cache folder, where there is one

@@ -9,7 +9,7 @@ use gr00t_host::checkpoint::GR00T_N1_5_3B;
 use serde::Serializer;
 
 use super::ServeOptions;
-use super::environment::{Environment, KNOWN_VARIABLES, fixed, launcher_weights, unknown, value};
+use super::environment::{Environment, KNOWN_VARIABLES, fixed, is_ours, launcher_weights, unknown, value};
 use crate::auth::Token;
 use crate::tools::{BenchOptions, SmokeOptions};
 
@@ -94,10 +94,11 @@ pub fn parse(
             Err(error) => problems.push(format!("{name}: {}", first_line(&error))),
         }
     }
-    let api_token = match value(environment, "GR00T_API_TOKEN").map(Token::new).transpose() {
+    // an empty one, as of a secret that is not there, must not open the server to everybody
+    let api_token = match environment.get("GR00T_API_TOKEN").map(|text| Token::new(text)).transpose() {
         Ok(token) => token,
         Err(what) => {
-            problems.push(format!("GR00T_API_TOKEN: {what}"));
+            problems.push(format!("GR00T_API_TOKEN: {what}; without the variable nobody is asked for one"));
             None
         }
     };
@@ -118,6 +119,28 @@ pub fn parse(
         }
     }
     if problems.is_empty() { Ok(cli) } else { Err(ParseError::Environment(problems)) }
+}
+
+/// The variables of this process.
+///
+/// # Errors
+/// Those of them that are read here and are no text: they would be without effect, the token's among them.
+pub fn environment(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<Environment, ParseError> {
+    let (mut set, mut problems) = (Environment::new(), Vec::new());
+    for (name, value) in variables {
+        match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => {
+                set.insert(name.to_owned(), value.to_owned());
+            }
+            _ if is_ours(&name.to_string_lossy()) => {
+                problems.push(format!("{}: is not UTF-8", name.to_string_lossy()));
+            }
+            _ => {}
+        }
+    }
+    if problems.is_empty() { Ok(set) } else { Err(ParseError::Environment(problems)) }
 }
 
 fn first_line(error: &clap::Error) -> String {
@@ -141,6 +164,11 @@ pub(crate) fn boolean(text: &str) -> Result<bool, String> {
         "0" | "false" | "no" | "off" => Ok(false),
         _ => Err("wanted 1, true, yes, on, 0, false, no or off".into()),
     }
+}
+
+/// A count that is not 0.
+pub(super) fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "wanted a whole number from 1".to_owned())
 }
 
 /// A correlation from -1 to 1.

@@ -20,6 +20,31 @@ impl ServeOptions {
         self.weights.as_deref().unwrap_or(GR00T_N1_5_3B).parse()
     }
 
+    /// Whether the servers can all listen.
+    ///
+    /// # Errors
+    /// If two of them have the same port.
+    pub fn distinct_ports(&self) -> Result<()> {
+        let protocols = &self.protocols;
+        let ports = [
+            ("--port", Some(self.port)),
+            ("--zmq-port", protocols.zmq_port),
+            ("--websocket-port", protocols.websocket_port),
+        ];
+        // 0 is any that is free
+        let given: Vec<(&str, u16)> = ports
+            .into_iter()
+            .filter_map(|(flag, port)| Some((flag, port?)))
+            .filter(|(_, port)| *port != 0)
+            .collect();
+        for (at, (flag, port)) in given.iter().enumerate() {
+            if let Some((other, _)) = given.iter().take(at).find(|(_, taken)| taken == port) {
+                return Err(Error::Config(format!("{flag}: {port} is the port of {other} already")));
+            }
+        }
+        Ok(())
+    }
+
     /// The data config: the one asked for, else the embodiment's first.
     ///
     /// # Errors

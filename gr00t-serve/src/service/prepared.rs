@@ -2,15 +2,20 @@
 
 use std::time::Instant;
 
+use gr00t_host::ModelInputs;
 use gr00t_host::encode::Encoded;
 use gr00t_host::noise::Noise;
-use gr00t_model::{CancelToken, RunOptions};
+use gr00t_model::{CancelToken, ModelError, RunOptions};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::engine::Engine;
 use super::error::ServiceError;
 use super::request::{Reply, Request, Timings};
 use super::robot::Robot;
+
+/// Inputs up to here are not what makes actions infinite: f32 holds the square of their sum over the model's widest row.
+/// Real states are around 1 once normalised, and so is noise.
+const BLAMELESS: f32 = 1e12;
 
 /// What waits for the device.
 pub(super) struct Prepared {
@@ -67,7 +72,12 @@ impl Prepared {
         let actions = engine.model.predict(&encoded.inputs, &options);
         timings.device = running.elapsed();
         drop(turn);
-        let actions = actions?;
+        let actions = actions.map_err(|error| match error {
+            ModelError::NotFinite { .. } => {
+                blame(&encoded.inputs).map_or(error.into(), ServiceError::Invalid)
+            }
+            error => error.into(),
+        })?;
         let decoding = Instant::now();
         let chunk = engine.decoder.decode(&actions.action_pred)?;
         timings.decode = decoding.elapsed();
@@ -75,6 +85,18 @@ impl Prepared {
         let Encoded { prompt, warnings, .. } = encoded;
         Ok(Reply { chunk, action_pred: actions.action_pred, noise, prompt, warnings, timings })
     }
+}
+
+/// Which inputs made the actions infinite; `None` if it was none of them.
+fn blame(inputs: &ModelInputs) -> Option<Vec<String>> {
+    let parts = [("state", &inputs.state), ("noise", &inputs.noise)];
+    let problems = parts.into_iter().filter_map(|(part, values)| {
+        let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        (largest > BLAMELESS).then(|| {
+            format!("{part}: values up to {largest:e} (normalised) are beyond what the model can compute")
+        })
+    });
+    Some(problems.collect::<Vec<_>>()).filter(|problems| !problems.is_empty())
 }
 
 /// The encoder's result, unless something was wrong already: then all that is wrong. What could not be read is not said to be missing.

@@ -20,6 +20,8 @@ pub struct Robot {
     pub actions: Vec<Key>,
     /// Time steps of a chunk.
     pub horizon: usize,
+    /// Values of one time step of the model's output and noise, padding included.
+    pub action_dim: usize,
     /// Outputs of the model per time step that are actions, as the model represents them.
     pub action_width: usize,
     /// Slot of the category-specific weights.
@@ -47,7 +49,7 @@ pub struct Key {
 }
 
 impl Robot {
-    pub(super) fn new(
+    pub(crate) fn new(
         data_config: DataConfig,
         metadata: Metadata,
         encoder: &Encoder,
@@ -75,6 +77,7 @@ impl Robot {
             state: keys(encoder.state().keys()),
             actions: keys(decoder.action().keys()),
             horizon: decoder.horizon(),
+            action_dim: decoder.action_dim(),
             action_width: decoder.action().dim(),
             embodiment_id: encoder.embodiment_id(),
             data_config,

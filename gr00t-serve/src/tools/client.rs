@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use gr00t_host::OneLine;
 use serde_json::Value;
 use ureq::Agent;
 
@@ -22,7 +23,10 @@ impl Client {
     pub fn new(url: &str, timeout: Duration) -> Self {
         let agent =
             Agent::config_builder().http_status_as_error(false).timeout_global(Some(timeout)).build().into();
-        let token = std::env::var("GR00T_API_TOKEN").ok().filter(|token| !token.is_empty());
+        let token = std::env::var("GR00T_API_TOKEN")
+            .ok()
+            .map(|token| token.trim().to_owned())
+            .filter(|token| !token.is_empty());
         Self { agent, url: url.trim_end_matches('/').to_owned(), token }
     }
 
@@ -60,7 +64,8 @@ impl Client {
     pub fn get_ok(&self, path: &str) -> Result<Value> {
         match self.get(path)? {
             (200, body) => Ok(body),
-            (status, body) => bail!("GET {path}: {status} {body}"),
+            (401, _) => bail!("GET {path}: 401, the server wants its token: set GR00T_API_TOKEN"),
+            (status, body) => bail!("GET {path}: {status} {}", cut(&body.to_string())),
         }
     }
 
@@ -79,6 +84,15 @@ impl Client {
             }
             std::thread::sleep(PAUSE);
         }
+    }
+}
+
+/// The start of what a server said, which may be no server of ours.
+fn cut(text: &str) -> String {
+    const MOST: usize = 300;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", OneLine(text.get(..at).unwrap_or_default())),
+        None => OneLine(text).to_string(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What it refuses, in one line and with which code: 1 for what is wrong with what it was told, 2 for flags that do not exist.
 
+use gr00t_host::embodiment::{DataConfig, synthetic_metadata};
+
 use crate::server::{MINI, output, refusal};
 
 fn with<'a>(flags: &[&'a str]) -> Vec<&'a str> {
@@ -52,6 +54,39 @@ fn what_it_was_told_wrong_is_one_line_and_code_1() {
         assert_eq!(code, Some(1), "{flags:?}: {said}");
         assert!(error(&said).contains(named), "{flags:?}: {said}");
     }
+}
+
+/// `--check` refuses what a start would.
+#[test]
+fn check_refuses_what_cannot_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let metadata = |width: u32| {
+        let config = DataConfig::builtin("so100").unwrap();
+        let mut metadata = synthetic_metadata(&config).unwrap();
+        for known in metadata.embodiments.values_mut() {
+            known.modalities.video.values_mut().for_each(|camera| camera.resolution = [width, width]);
+        }
+        let file = folder.path().join(format!("{width}.json"));
+        std::fs::write(&file, serde_json::to_vec(&metadata).unwrap()).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (none, huge) = (metadata(0), metadata(1_000_000));
+    let mut cases: Vec<(Vec<&str>, &str)> = vec![
+        (vec!["--threads", "100000"], "100000"),
+        (vec!["--port", "4711", "--zmq-port", "4711"], "--zmq-port: 4711 is the port of --port already"),
+        (vec!["--data-config", "so100", "--metadata", &none], "0x0"),
+        (vec!["--data-config", "so100", "--metadata", &huge], "1000000x1000000"),
+    ];
+    if !cfg!(feature = "metal") {
+        cases.push((vec!["--device", "metal"], "--features metal"));
+    }
+    for (flags, named) in cases {
+        let (said, code) = refusal(&with(&[&flags[..], &["--check"]].concat()), &[]);
+        assert_eq!(code, Some(1), "{flags:?}: {said}");
+        assert!(error(&said).contains(named), "{flags:?}: {said}");
+    }
+    let (said, code) = refusal(&with(&["--check"]), &[("GR00T_SOFT_ISA", "foo")]);
+    assert!(error(&said).contains("foo") && code == Some(1), "{said}");
 }
 
 #[test]

@@ -39,11 +39,12 @@ impl SafetensorsFile {
     /// overlapping or missing byte ranges, repeated names, or dtypes that are not supported.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
-        let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
-        let metadata = file.metadata().map_err(|e| Error::io(&path, e))?;
+        // asked before opening, which waits for ever where a pipe has no writer
+        let metadata = std::fs::metadata(&path).map_err(|e| Error::io(&path, e))?;
         if !metadata.is_file() {
             return Err(Error::checkpoint(&path, "not a file"));
         }
+        let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
         let bytes = metadata.len();
         if bytes < LENGTH_BYTES {
             return Err(Error::checkpoint(
