@@ -10,6 +10,8 @@ use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
 use crate::trace::{Capture, Trace};
 
+pub use tt_soft::ReadAt;
+
 /// One operand of an op as a device sees it.
 #[derive(Debug)]
 pub enum Input<'a, D: Device> {
@@ -102,6 +104,18 @@ pub trait Device: Clone + Debug + Send + Sync + Sized + 'static {
     /// A packed weight from [`packed_to_bytes`](Self::packed_to_bytes). Sizes are checked, contents are not: a cache
     /// keeps a checksum.
     fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<Self::Packed>;
+
+    /// [`packed_from_bytes`](Self::packed_from_bytes) of `length` bytes that `read` gives, each of them once. A device may read
+    /// them in parts and on several threads, to where they are to be.
+    fn packed_read(&self, spec: &WeightSpec, length: usize, read: &ReadAt<'_>) -> Result<Self::Packed> {
+        let mut bytes = vec![0; length];
+        read(0, &mut bytes).map_err(|error| TtError::Argument {
+            op: "pack",
+            got: error.to_string(),
+            wanted: "the bytes of a packed weight".into(),
+        })?;
+        self.packed_from_bytes(spec, &bytes)
+    }
 
     /// Runs `op`, or records it while a trace is being captured. `outputs` is what the op's inference gave.
     fn dispatch(

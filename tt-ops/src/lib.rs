@@ -52,7 +52,7 @@ mod weight;
 
 pub use captured::{CapturedOp, CapturedOperand, CapturedOps, CapturedSpec, OpTime, time_table};
 pub use compute::{ComputeKernelConfig, MathFidelity};
-pub use device::{CaptureOptions, Device, Input, Numerics};
+pub use device::{CaptureOptions, Device, Input, Numerics, ReadAt};
 pub use dtype::{
     Activation as ActivationType, Bfloat4B, Bfloat8B, Bfloat16, DataType, Dtype, Dynamic, Float, Float32,
     FloatKind, HostScalar, HostSlice, HostSliceMut, Int32, IntKind, Static, Uint32, UintKind,

@@ -1,6 +1,6 @@
 //! Matmul weights, packed once by the device and kept in the data type that a dtype policy chose.
 
-use crate::device::{Device, Input};
+use crate::device::{Device, Input, ReadAt};
 use crate::dtype::{DataType, HostSlice};
 use crate::error::{Result, TtError};
 use crate::spec::{WeightOrder, WeightSpec};
@@ -120,6 +120,15 @@ impl<D: Device> Weight<D> {
     /// Bytes of another format, version or size.
     pub fn from_bytes(device: &D, spec: WeightSpec, bytes: &[u8]) -> Result<Self> {
         let packed = device.packed_from_bytes(&spec, bytes)?;
+        Ok(Self { device: device.clone(), packed, spec })
+    }
+
+    /// [`from_bytes`](Self::from_bytes) of `length` bytes that `read` gives, without a copy of them where the device can do so.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes), and the first of `read`.
+    pub fn read(device: &D, spec: WeightSpec, length: usize, read: &ReadAt<'_>) -> Result<Self> {
+        let packed = device.packed_read(&spec, length, read)?;
         Ok(Self { device: device.clone(), packed, spec })
     }
 

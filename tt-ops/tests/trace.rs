@@ -388,6 +388,15 @@ fn packed_weights_come_back_from_their_bytes() {
         let again = Weight::from_bytes(&device, *w.spec(), &w.to_bytes().unwrap()).unwrap();
         let run = |w| bits(&ops::linear(&x, w, Linear::new()).unwrap());
         assert_eq!(run(&w), run(&again));
+        let bytes = w.to_bytes().unwrap();
+        let given = std::sync::atomic::AtomicUsize::new(0);
+        let read = |offset: usize, out: &mut [u8]| {
+            given.fetch_add(out.len(), std::sync::atomic::Ordering::Relaxed);
+            out.copy_from_slice(&bytes[offset..][..out.len()]);
+            Ok(())
+        };
+        let again = Weight::read(&device, *w.spec(), bytes.len(), &read).unwrap();
+        assert_eq!((run(&w), given.into_inner()), (run(&again), bytes.len()));
         let other = tt_ops::WeightSpec { n: 41, ..*w.spec() };
         assert!(Weight::from_bytes(&device, other, &w.to_bytes().unwrap()).is_err());
     }

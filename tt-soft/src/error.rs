@@ -98,6 +98,12 @@ pub enum Error {
         /// The value that was expected.
         wanted: u64,
     },
+    /// Packed weights that could not be read.
+    #[error("packed weight: {source}")]
+    Read {
+        /// Why.
+        source: std::io::Error,
+    },
     /// An environment variable with a value that cannot be used.
     #[error("{variable} is `{got}`, wanted {wanted}")]
     Environment {

@@ -46,6 +46,6 @@ pub use matmul::{Epilogue, Residual, linear, matmul};
 pub use memory::AlignedBuf;
 pub use movement::{copy, embedding};
 pub use norm::{Norm, layer_norm, rms_norm};
-pub use pack::{PackedWeight, WeightFormat, WeightOrder};
+pub use pack::{PackedWeight, ReadAt, WeightFormat, WeightOrder};
 pub use team::ThreadTeam;
 pub use view::{Dtype, Elements, ElementsMut, View, ViewMut};

@@ -1,22 +1,24 @@
 //! One file of the cache: magic, length of the payload, checksum of the file's name and the payload, payload.
 
 use std::fs::{self, File};
-use std::io::{self, Error, ErrorKind, Read, Write};
+use std::io::{self, Error, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// First bytes of a file, with the version of this form.
-const MAGIC: [u8; 8] = *b"GR00TPK1";
+const MAGIC: [u8; 8] = *b"GR00TPK2";
 /// Magic, length, checksum.
 const HEADER_BYTES: usize = 24;
 /// Bytes per element that no packed format exceeds, padding to panels aside.
 const MAX_ELEMENT_BYTES: u64 = 8;
 /// Elements of padding per side that no packed format exceeds.
 const MAX_PADDING: u64 = 256;
-/// Sums that the checksum runs side by side, so that it is as fast as memory.
-const LANES: usize = 4;
-/// Odd multiplier of the checksum (the golden ratio's, as in splitmix64).
-const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Bytes of a word of the checksum.
+const WORD: usize = 8;
+/// Odd multipliers of the checksum: the golden ratio's, as in splitmix64, and its first mixing step's.
+const MULTIPLIERS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9];
 
 /// Most bytes that a packed `[k, n]` weight can have.
 pub(super) fn most_bytes(k: usize, n: usize) -> u64 {
@@ -24,32 +26,83 @@ pub(super) fn most_bytes(k: usize, n: usize) -> u64 {
     padded(k).saturating_mul(padded(n)).saturating_mul(MAX_ELEMENT_BYTES)
 }
 
-/// The payload, `None` if there is no file.
-///
-/// # Errors
-/// A file that cannot be read, has another form, is longer than `most` bytes, or whose checksum is wrong.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let damaged = |what: &str| Error::new(ErrorKind::InvalidData, what.to_owned());
-    let mut header = [0; HEADER_BYTES];
-    file.read_exact(&mut header)?;
-    let word = |at: usize| {
-        header.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-    };
-    let (length, sum) = (word(8), word(16));
-    if !header.starts_with(&MAGIC) {
-        return Err(damaged("another form"));
+/// A file whose payload is read in parts, in any order and from several threads. Whichever read gives the last bytes finds out
+/// whether the checksum is right.
+#[derive(Debug)]
+pub(super) struct Payload {
+    file: File,
+    length: usize,
+    /// What the checksum of the payload is to be.
+    wanted: u64,
+    read: Mutex<Read>,
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Read {
+    bytes: usize,
+    sum: u64,
+}
+
+impl Payload {
+    /// The payload of the file, `None` if there is no file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, has another form, or is longer than `most` bytes.
+    pub(super) fn open(path: &Path, most: u64) -> io::Result<Option<Self>> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact_at(&mut header, 0)?;
+        if !header.starts_with(&MAGIC) {
+            return Err(damaged("another form"));
+        }
+        let [_, length, sum] = [0, 1, 2].map(|i| word(header.get(i * WORD..).unwrap_or_default()));
+        if length > most || file.metadata()?.len() != length.saturating_add(HEADER_BYTES as u64) {
+            return Err(damaged("another length"));
+        }
+        let length = usize::try_from(length).map_err(|_| damaged("another length"))?;
+        let wanted = sum.wrapping_sub(of_name(path));
+        Ok(Some(Self { file, length, wanted, read: Mutex::default() }))
     }
-    if length > most || file.metadata()?.len() != length.saturating_add(HEADER_BYTES as u64) {
-        return Err(damaged("another length"));
+
+    /// Bytes of the payload.
+    pub(super) fn length(&self) -> usize {
+        self.length
     }
-    let mut payload = vec![0; usize::try_from(length).map_err(|_| damaged("another length"))?];
-    file.read_exact(&mut payload)?;
-    if checksum(path, &payload) == sum { Ok(Some(payload)) } else { Err(damaged("another checksum")) }
+
+    /// Fills `out` from `offset` on, a multiple of [`WORD`], as is the length of all but the last part. Each byte is to be read once.
+    ///
+    /// # Errors
+    /// A file that cannot be read; with the last bytes, a checksum that is wrong.
+    pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(out.len());
+        if !offset.is_multiple_of(WORD) || (end != self.length && !out.len().is_multiple_of(WORD)) {
+            return Err(Error::new(ErrorKind::InvalidInput, "a part that is not of whole words"));
+        }
+        self.file.read_exact_at(out, (HEADER_BYTES + offset) as u64)?;
+        let part = sum(offset, out);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.bytes = read.bytes.saturating_add(out.len());
+        read.sum = read.sum.wrapping_add(part);
+        if read.bytes < self.length || (read.bytes == self.length && read.sum == self.wanted) {
+            Ok(())
+        } else {
+            Err(damaged("another checksum"))
+        }
+    }
+
+    /// Whether all was read, and so is right unless a read was an error.
+    pub(super) fn is_read(&self) -> bool {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).bytes == self.length
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
 }
 
 /// Writes `payload` so that the file appears complete or not at all. It is not flushed to the disk: what a power cut leaves is found by
@@ -60,11 +113,12 @@ pub(super) fn write(path: &Path, payload: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let unique = format!(".{}-{}.part", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
     let part = folder.join(unique);
+    let checksum = of_name(path).wrapping_add(sum(0, payload));
     let written = File::create_new(&part)
         .and_then(|mut file| {
             file.write_all(&MAGIC)?;
             file.write_all(&(payload.len() as u64).to_le_bytes())?;
-            file.write_all(&checksum(path, payload).to_le_bytes())?;
+            file.write_all(&checksum.to_le_bytes())?;
             file.write_all(payload)
         })
         .and_then(|()| fs::rename(&part, path));
@@ -75,28 +129,31 @@ pub(super) fn write(path: &Path, payload: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A fast checksum of a file's name and its payload, so that a file under another's name is found too. Against damage, not against intent.
-fn checksum(path: &Path, payload: &[u8]) -> u64 {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    sum(sum(0, name), payload)
+/// The part of the checksum that finds a file under another's name.
+fn of_name(path: &Path) -> u64 {
+    sum(0, path.file_name().unwrap_or_default().as_encoded_bytes()).rotate_left(1)
 }
 
-fn sum(start: u64, bytes: &[u8]) -> u64 {
-    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        u64::from_le_bytes(word)
+/// The checksum of bytes from `offset` of a payload on: a sum of what each word and its place mix to, so that parts can be summed in
+/// any order. A word that is wrong changes it, whichever it is. Against damage, not against intent.
+fn sum(offset: usize, bytes: &[u8]) -> u64 {
+    let [place, mix] = MULTIPLIERS;
+    let term = |sum: u64, (bytes, at): (&[u8], u64)| {
+        let mixed = (word(bytes) ^ at.wrapping_mul(place)).wrapping_mul(mix);
+        sum.wrapping_add(mixed ^ mixed >> 32)
     };
-    let mut lanes = [start ^ bytes.len() as u64; LANES];
-    let mut blocks = bytes.chunks_exact(8 * LANES);
-    for block in &mut blocks {
-        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
-            *lane = mix(*lane, word(bytes));
-        }
-    }
-    let tail = blocks.remainder().chunks(8).map(word);
-    lanes.into_iter().chain(tail).fold(0, mix)
+    let (words, tail) = bytes.as_chunks::<WORD>();
+    let tail = Some(tail).filter(|tail| !tail.is_empty());
+    let first = (offset / WORD) as u64 + 1;
+    let sum = words.iter().map(<[u8; WORD]>::as_slice).zip(first..).fold(0, term);
+    tail.into_iter().zip(first + words.len() as u64..).fold(sum, term)
+}
+
+/// The first bytes as a word, 0 in the place of those that are missing.
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; WORD];
+    word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]
@@ -107,14 +164,28 @@ mod tests {
         std::env::temp_dir().join(format!("gr00t-packed-{}-{name}", std::process::id())).join("w.packed")
     }
 
+    /// The whole payload, in parts of `part` bytes from last to first.
+    fn read(path: &Path, most: u64, part: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = Payload::open(path, most)? else { return Ok(None) };
+        let mut payload = vec![0; file.length()];
+        for (i, out) in payload.chunks_mut(part).enumerate().rev() {
+            assert!(!file.is_read());
+            file.read(i * part, out)?;
+        }
+        assert!(file.is_read());
+        Ok(Some(payload))
+    }
+
     #[test]
     fn a_file_gives_back_its_payload() {
         let path = path("whole");
-        assert!(read(&path, 100).unwrap().is_none());
+        assert!(read(&path, 100, 8).unwrap().is_none());
         let payload: Vec<u8> = (0..77).collect();
         write(&path, &payload).unwrap();
         write(&path, &payload).unwrap();
-        assert_eq!(read(&path, 77).unwrap(), Some(payload));
+        for part in [8, 40, 80] {
+            assert_eq!(read(&path, 77, part).unwrap().as_ref(), Some(&payload));
+        }
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
@@ -129,15 +200,35 @@ mod tests {
             let mut bad = good.clone();
             bad[at] ^= 4;
             fs::write(&path, &bad).unwrap();
-            assert!(read(&path, 1000).is_err(), "byte {at}");
+            assert!(read(&path, 1000, 16).is_err(), "byte {at}");
             fs::write(&path, &good[..at]).unwrap();
-            assert!(read(&path, 1000).is_err(), "cut at {at}");
+            assert!(read(&path, 1000, 16).is_err(), "cut at {at}");
         }
+        let mut swapped = good.clone();
+        let (one, other) = swapped.split_at_mut(HEADER_BYTES + 16);
+        one[HEADER_BYTES..][..8].swap_with_slice(&mut other[..8]);
+        fs::write(&path, &swapped).unwrap();
+        assert!(read(&path, 1000, 16).is_err(), "two words in each other's place");
         fs::write(&path, &good).unwrap();
-        assert!(read(&path, 44).is_err(), "longer than a weight can be");
+        assert!(read(&path, 44, 16).is_err(), "longer than a weight can be");
         let other = path.with_file_name("other.packed");
         fs::copy(&path, &other).unwrap();
-        assert!(read(&other, 1000).is_err(), "under another name");
+        assert!(read(&other, 1000, 16).is_err(), "under another name");
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn parts_that_overlap_or_split_words_are_errors() {
+        let path = path("parts");
+        write(&path, &[7; 40]).unwrap();
+        let open = || Payload::open(&path, 100).unwrap().unwrap();
+        assert!(open().read(4, &mut [0; 8]).is_err());
+        assert!(open().read(0, &mut [0; 12]).is_err());
+        assert!(open().read(32, &mut [0; 16]).is_err(), "past the end");
+        let file = open();
+        file.read(0, &mut [0; 32]).unwrap();
+        assert!(file.read(24, &mut [0; 16]).is_err(), "bytes that were read before");
+        assert!(!file.is_read());
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 }

@@ -15,13 +15,14 @@ use sha2::{Digest, Sha256};
 use tt_ops::{Device, Weight, WeightSpec};
 
 use crate::error::Result;
+use file::Payload;
 
 /// Names the cache's folder; `off` turns it off.
 const VARIABLE: &str = "GR00T_TT_CACHE";
 /// The folder below the user's cache folder.
 const FOLDER: &str = "gr00t-tt";
-/// Version of the folder's layout and of how weights are fused, in every key.
-const VERSION: u32 = 1;
+/// Version of the folder's layout, of the form of its files and of how weights are fused, in every key.
+const VERSION: u32 = 2;
 
 /// Where packed weights of one checkpoint are kept.
 ///
@@ -120,9 +121,13 @@ impl PackedCache {
     ) -> Result<Weight<D>> {
         let path = self.path(device, name, &spec);
         let most = file::most_bytes(spec.k, spec.n);
-        let found = match file::read(&path, most) {
+        let found = match Payload::open(&path, most) {
             Ok(None) => Ok(None),
-            Ok(Some(bytes)) => Weight::from_bytes(device, spec, &bytes).map(Some).map_err(drop),
+            Ok(Some(file)) => {
+                let read = |offset, out: &mut [u8]| file.read(offset, out);
+                let weight = Weight::read(device, spec, file.length(), &read).map_err(drop);
+                weight.and_then(|weight| if file.is_read() { Ok(Some(weight)) } else { Err(()) })
+            }
             Err(_) => Err(()),
         };
         {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tt_soft::plan::{Arrangement, BufferId, Operand, copy_from_host, copy_to_host, poison_padding};
-use tt_soft::{PackedWeight, View, WeightFormat};
+use tt_soft::{Engine, PackedWeight, View, WeightFormat};
 
 use super::slot::{Place, Slot, SoftBuffer};
 use super::state::{Shared, State};
@@ -119,9 +119,14 @@ pub(super) fn pack(shared: &Shared, spec: &WeightSpec, parts: &[HostSlice<'_>]) 
     Ok(SoftWeight { packed: Arc::new(packed) })
 }
 
-pub(super) fn unpack(shared: &Shared, spec: &WeightSpec, bytes: &[u8]) -> Result<SoftWeight> {
+/// The packed weight that `make` makes on the engine.
+pub(super) fn unpack(
+    shared: &Shared,
+    spec: &WeightSpec,
+    make: impl FnOnce(&Engine) -> tt_soft::Result<PackedWeight>,
+) -> Result<SoftWeight> {
     let _state = shared.lock_outside_capture("loading a weight")?;
-    let packed = PackedWeight::from_bytes(bytes).map_err(kernel_error(PACK))?;
+    let packed = make(&shared.engine).map_err(kernel_error(PACK))?;
     if (packed.k(), packed.n(), packed.format()) != (spec.k, spec.n, weight_format(spec)?) {
         let got = format!("{} [{}, {}]", packed.format().name(), packed.k(), packed.n());
         return Err(TtError::shape(PACK, got, spec.to_string()));

@@ -27,7 +27,7 @@ use state::Shared;
 use tt_soft::PackedWeight;
 
 use crate::captured::CapturedOps;
-use crate::device::{CaptureOptions, Device, Input};
+use crate::device::{CaptureOptions, Device, Input, ReadAt};
 use crate::dtype::{DataType, HostSlice, HostSliceMut};
 use crate::error::{Result, TtError};
 use crate::op::Op;
@@ -193,7 +193,11 @@ impl Device for Soft {
     }
 
     fn packed_from_bytes(&self, spec: &WeightSpec, bytes: &[u8]) -> Result<SoftWeight> {
-        host::unpack(&self.shared, spec, bytes)
+        host::unpack(&self.shared, spec, |engine| PackedWeight::from_bytes(engine, bytes))
+    }
+
+    fn packed_read(&self, spec: &WeightSpec, length: usize, read: &ReadAt<'_>) -> Result<SoftWeight> {
+        host::unpack(&self.shared, spec, |engine| PackedWeight::read(engine, length, read))
     }
 
     fn dispatch(

@@ -18,6 +18,8 @@ use crate::kernels::{Kernels, PANEL};
 use crate::memory::AlignedBuf;
 use crate::view::View;
 use packer::{Packer, check_sources};
+use std::io::ErrorKind;
+use std::sync::{Mutex, PoisonError};
 
 /// K is padded to a multiple of this: the depth of an AMX tile.
 const K_STEP: usize = 32;
@@ -26,6 +28,12 @@ const GROUPS: usize = PANEL / GROUP;
 /// First bytes of a serialised weight, and the version of the order described above.
 const MAGIC: u64 = u64::from_le_bytes(*b"ttsoftw1");
 const HEADER_WORDS: usize = 4;
+const HEADER_BYTES: usize = 8 * HEADER_WORDS;
+/// Bytes that are read at a time: what was read is still in the cache when it is looked at.
+const PIECE: usize = 256 * 1024;
+
+/// Fills a part of some bytes from an offset on, both multiples of 8 but for what the last part has; from several threads at once.
+pub type ReadAt<'a> = dyn Fn(usize, &mut [u8]) -> std::io::Result<()> + Sync + 'a;
 
 /// What a packed weight is kept in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,16 +133,16 @@ impl PackedWeight {
         let kernels = engine.kernels();
         let floats = packer.k_padded * PANEL;
         let need = Need { jobs: n.div_ceil(PANEL), work: k * n, floats };
-        let bad = std::sync::Mutex::new(None);
+        let bad = Mutex::new(None);
         engine.session().run(need, &|panels, scratch| {
             for panel in panels {
                 if let Err(error) = packer.pack_panel(kernels, panel, scratch) {
-                    bad.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                    bad.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                     return;
                 }
             }
         })?;
-        match bad.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        match bad.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(weight),
         }
@@ -277,7 +285,7 @@ impl PackedWeight {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let header = [MAGIC, self.format as u64, self.k as u64, self.n as u64];
-        let mut bytes = Vec::with_capacity(HEADER_WORDS * 8 + self.bytes());
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.bytes());
         bytes.extend(header.iter().flat_map(|word| word.to_le_bytes()));
         bytes.extend_from_slice(self.data.as_bytes());
         bytes.extend_from_slice(self.exponents.as_bytes());
@@ -289,38 +297,66 @@ impl PackedWeight {
     /// # Errors
     /// If the bytes are of another version or not of the length that their header asks for. The contents are not checked:
     /// a cache keeps a checksum.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let header_bytes = HEADER_WORDS * 8;
-        let Some((header, body)) = bytes.split_at_checked(header_bytes) else {
-            return Err(Error::Packed {
-                what: "length",
-                got: bytes.len() as u64,
-                wanted: header_bytes as u64,
-            });
-        };
+    pub fn from_bytes(engine: &Engine, bytes: &[u8]) -> Result<Self> {
+        Self::read(engine, bytes.len(), &|offset, out| {
+            let end = offset.checked_add(out.len());
+            let part = end.and_then(|end| bytes.get(offset..end)).ok_or(ErrorKind::UnexpectedEof)?;
+            out.copy_from_slice(part);
+            Ok(())
+        })
+    }
+
+    /// [`from_bytes`](Self::from_bytes) of `length` bytes that are read where they are to be, without a copy, on all threads
+    /// of `engine`.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes), and the first of `read`.
+    pub fn read(engine: &Engine, length: usize, read: &ReadAt<'_>) -> Result<Self> {
+        let wrong = |what, got, wanted| Error::Packed { what, got, wanted };
+        if length < HEADER_BYTES {
+            return Err(wrong("length", length as u64, HEADER_BYTES as u64));
+        }
+        let mut header = [0; HEADER_BYTES];
+        read(0, &mut header).map_err(|source| Error::Read { source })?;
         let word = |i: usize| header[i * 8..][..8].iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
         if word(0) != MAGIC {
-            return Err(Error::Packed { what: "version", got: word(0), wanted: MAGIC });
+            return Err(wrong("version", word(0), MAGIC));
         }
         let format = WeightFormat::ALL.into_iter().find(|f| *f as u64 == word(1));
-        let format = format.ok_or(Error::Packed { what: "format", got: word(1), wanted: 3 })?;
-        let size = |what, i: usize| {
-            usize::try_from(word(i)).map_err(|_| Error::Packed {
-                what,
-                got: word(i),
-                wanted: usize::MAX as u64,
-            })
-        };
+        let format = format.ok_or(wrong("format", word(1), 3))?;
+        let size = |what, i| usize::try_from(word(i)).map_err(|_| wrong(what, word(i), usize::MAX as u64));
         let (k, n) = (size("K", 2)?, size("N", 3)?);
         let (data, exponents) = sizes(format, k, n)?;
-        if data.checked_add(exponents) != Some(body.len()) {
+        if data.checked_add(exponents) != Some(length - HEADER_BYTES) {
             let wanted = data.saturating_add(exponents) as u64;
-            return Err(Error::Packed { what: "body length", got: body.len() as u64, wanted });
+            return Err(wrong("body length", (length - HEADER_BYTES) as u64, wanted));
         }
         let mut weight = Self::zeroed(format, k, n)?;
-        weight.data.as_bytes_mut().copy_from_slice(&body[..data]);
-        weight.exponents.as_bytes_mut().copy_from_slice(&body[data..]);
+        fill(engine, &mut weight.data, HEADER_BYTES, read)?;
+        fill(engine, &mut weight.exponents, HEADER_BYTES + data, read)?;
         Ok(weight)
+    }
+}
+
+/// Fills `buffer` with the bytes from offset `first` on.
+fn fill(engine: &Engine, buffer: &mut AlignedBuf, first: usize, read: &ReadAt<'_>) -> Result<()> {
+    let (len, to) = (buffer.len(), SharedPtr(buffer.as_mut_ptr()));
+    let failed = Mutex::new(None);
+    let need = Need { jobs: len.div_ceil(PIECE), work: len, floats: 0 };
+    engine.session().run(need, &|pieces, _| {
+        for start in pieces.map(|piece| piece * PIECE) {
+            let count = PIECE.min(len - start);
+            // SAFETY: pieces are disjoint parts of the buffer, which is borrowed until all of them are read.
+            let piece = unsafe { std::slice::from_raw_parts_mut(to.get().add(start), count) };
+            if let Err(error) = read(first + start, piece) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                return;
+            }
+        }
+    })?;
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(source) => Err(Error::Read { source }),
+        None => Ok(()),
     }
 }
 

@@ -88,15 +88,45 @@ fn bytes_round_trip_and_damage_is_an_error() {
         let source = View::contiguous(&w, [1, 1, 35, 17]).unwrap();
         let weight = PackedWeight::pack(&engine, &[source], WeightOrder::OutIn, format).unwrap();
         let bytes = weight.to_bytes();
-        let back = PackedWeight::from_bytes(&bytes).unwrap();
+        let back = PackedWeight::from_bytes(&engine, &bytes).unwrap();
         assert_eq!((back.to_bytes(), back.to_f32()), (bytes.clone(), weight.to_f32()));
-        assert!(PackedWeight::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-        assert!(PackedWeight::from_bytes(&bytes[..20]).is_err());
+        assert!(PackedWeight::from_bytes(&engine, &bytes[..bytes.len() - 1]).is_err());
+        assert!(PackedWeight::from_bytes(&engine, &bytes[..20]).is_err());
         for at in [0, 8, 16, 24, 31] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x80;
-            assert!(PackedWeight::from_bytes(&damaged).is_err(), "byte {at}");
+            assert!(PackedWeight::from_bytes(&engine, &damaged).is_err(), "byte {at}");
         }
+    }
+}
+
+#[test]
+fn a_large_weight_is_read_in_parts_and_the_first_error_is_told() {
+    let (k, n) = (640, 1000);
+    let w = values(k * n, 8);
+    let source = View::contiguous(&w, [1, 1, k, n]).unwrap();
+    let engine = Engine::new(Isa::Portable, 3).unwrap();
+    for format in WeightFormat::ALL {
+        let bytes = PackedWeight::pack(&engine, &[source], WeightOrder::InOut, format).unwrap().to_bytes();
+        let given = Mutex::new(vec![0u8; bytes.len()]);
+        let read = |offset: usize, out: &mut [u8]| {
+            let whole = offset.is_multiple_of(8) && out.len().is_multiple_of(8);
+            assert!(whole || offset + out.len() == bytes.len());
+            given.lock().unwrap()[offset..][..out.len()].iter_mut().for_each(|times| *times += 1);
+            out.copy_from_slice(&bytes[offset..][..out.len()]);
+            Ok(())
+        };
+        assert_eq!(PackedWeight::read(&engine, bytes.len(), &read).unwrap().to_bytes(), bytes);
+        assert!(given.into_inner().unwrap().iter().all(|&times| times == 1));
+        let cut = |offset: usize, out: &mut [u8]| {
+            if offset > 300_000 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            out.copy_from_slice(&bytes[offset..][..out.len()]);
+            Ok(())
+        };
+        let message = PackedWeight::read(&engine, bytes.len(), &cut).unwrap_err().to_string();
+        assert_eq!(message, "packed weight: unexpected end of file");
     }
 }
 
