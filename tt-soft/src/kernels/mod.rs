@@ -25,6 +25,22 @@ use half::bf16;
 /// Columns of a matmul panel: two AVX-512 registers, one row of a 32x32 tile.
 pub(crate) const PANEL: usize = 32;
 
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Asks for bytes that will be needed, to be in L2 by then.
+#[inline]
+pub(crate) fn ask_for(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a hint.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// A block of a matmul: `c[r][n] (+)= sum over w of a[w * lda + r] * b[w * PANEL + n]`, n < PANEL.
 ///
 /// A word is an f32, or two bf16 (k even in the low half) whose products are both added.

@@ -6,7 +6,7 @@
 //!   member (i, j) of a grid: row blocks i, panels j
 //!     for panel (32 columns)                       sums [row][32] in L2
 //!       for run of K (RUN words)                   the panel's run, expanded or in place, 32 KiB
-//!         for row block                            sums in registers
+//!         for row block                            sums in registers; a part of the next run is asked for
 //! ```
 //! Binds: the FMA ports where there are many rows; reading the weight where there are few.
 
@@ -15,7 +15,7 @@ use super::grid::Grid;
 use crate::engine::{Engine, Session, SharedPtr, share};
 use crate::error::Result;
 use crate::kernels::math::bf16_bits;
-use crate::kernels::{Kernels, PANEL, Tile, TileKernel};
+use crate::kernels::{Kernels, LINE, PANEL, Tile, TileKernel, ask_for};
 use crate::pack::{PackedWeight, WeightFormat};
 use crate::rows::PIECE;
 use crate::view::{RawView, RawViewMut};
@@ -156,7 +156,10 @@ impl Product<'_> {
                 let padded = words.next_multiple_of(2);
                 self.weight.f32_words(self.kernels, panel, w0, words, &mut run[..padded * PANEL])
             };
+            let pairs = if self.paired { 1 } else { 2 };
+            let ahead = self.weight.rows_from(panel, (w0 + words).div_ceil(pairs), RUN / pairs);
             for block in here.clone() {
+                ask_for(part_of(ahead, block - here.start, here.len()));
                 let rows = share(count, block, blocks);
                 end = rows.end;
                 let c = sums[(rows.start - first_row) * PANEL..(rows.end - first_row) * PANEL].as_mut_ptr();
@@ -178,4 +181,11 @@ impl Product<'_> {
         }
         first_row..end
     }
+}
+
+/// The bytes that one of `parts` askers asks for, in whole lines.
+fn part_of(bytes: &[u8], part: usize, parts: usize) -> &[u8] {
+    let lines = share(bytes.len().div_ceil(LINE), part, parts);
+    let [start, end] = [lines.start, lines.end].map(|line| bytes.len().min(line * LINE));
+    &bytes[start..end]
 }

@@ -281,6 +281,13 @@ impl PackedWeight {
         (data, bytemuck::cast_slice(exponents))
     }
 
+    /// Up to `count` rows of pairs as they are kept, from row `first` of a panel on: the next panel's follow a panel's.
+    pub(crate) fn rows_from(&self, panel: usize, first: usize, count: usize) -> &[u8] {
+        let (bytes, data) = (self.format.row_bytes(), self.data.as_bytes());
+        let start = data.len().min((self.k_padded() / 2 * panel + first) * bytes);
+        &data[start..data.len().min(start + count * bytes)]
+    }
+
     /// The weight as bytes, for a cache on disk: magic and version, format, K, N (u64 little-endian), data, exponents.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -25,10 +25,10 @@ use crate::error::Result;
 use crate::kernels::amx::{
     Beside, Block, Configured, SIDE, STEP_WORDS, TILE_FLOATS, multiply, pitch_of, steps_of,
 };
-use crate::kernels::{Kernels, PANEL};
+use crate::kernels::{Kernels, LINE, PANEL, ask_for};
 use crate::pack::{PackedWeight, WeightFormat};
 use crate::view::{RawView, RawViewMut};
-use order::{Chunk, LINE, Order, ask_for, rows_of};
+use order::{Chunk, Order, rows_of};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ops::Range;
 

@@ -3,7 +3,6 @@
 use crate::engine::share;
 use crate::kernels::amx::STEP_WORDS;
 use crate::pack::WeightFormat;
-use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::ops::Range;
 
 /// Most steps of a block of K.
@@ -16,8 +15,6 @@ const EXPANDED_STEPS_FEW_ROWS: usize = 8;
 const FEW_ROWS: usize = 64;
 /// How far ahead the weight is asked for, in bytes.
 const DISTANCE: usize = 48 * 1024;
-/// Bytes of a cache line.
-pub(super) const LINE: usize = 64;
 
 /// The order in which a member goes through its part of the weight.
 #[derive(Clone)]
@@ -77,14 +74,6 @@ impl Order {
 /// Rows of pairs of some steps, one for each word of K.
 pub(super) fn rows_of(steps: &Range<usize>) -> Range<usize> {
     steps.start * STEP_WORDS..steps.end * STEP_WORDS
-}
-
-/// Asks for bytes that will be needed.
-pub(super) fn ask_for(bytes: &[u8]) {
-    for line in bytes.chunks(LINE) {
-        // SAFETY: a hint.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
-    }
 }
 
 #[cfg(test)]
