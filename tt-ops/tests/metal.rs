@@ -8,6 +8,8 @@
 
 #[path = "metal/ignored.rs"]
 mod ignored;
+#[path = "metal/table.rs"]
+mod table;
 #[path = "metal/trace.rs"]
 mod trace;
 
@@ -18,18 +20,36 @@ use tt_ops::metal::MetalOptions;
 use tt_ops::suite::{self, CaseResult, Difference, Mode, Watcher};
 use tt_ops::{Device, Metal};
 
+use table::Row;
+
 /// `group first mode`: what a child runs.
 const CHILD: &str = "TT_OPS_SUITE_CHILD";
 /// Only groups whose number is in this list, separated by commas.
 const ONLY: &str = "TT_OPS_SUITE_GROUPS";
+/// Where to write what all groups gave, traced, as a page (`docs/ops-metal.md`).
+const TABLE: &str = "TT_OPS_SUITE_TABLE";
 /// Marks lines of a child that are for its parent.
 const MARK: &str = "@suite ";
 
 /// What a child tells its parent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Event {
-    Starts { index: usize, op: String, case: String },
-    Ends { op: String, case: String, difference: Option<Difference>, failure: Option<String> },
+    Opened {
+        device: String,
+    },
+    Starts {
+        index: usize,
+        op: String,
+        case: String,
+    },
+    Ends {
+        op: String,
+        case: String,
+        dtype: Option<String>,
+        difference: Option<Difference>,
+        max_ulp: Option<f64>,
+        failure: Option<String>,
+    },
     Done,
 }
 
@@ -41,8 +61,9 @@ impl Watcher for Teller {
     }
 
     fn ends(&self, _: usize, result: &CaseResult) {
-        let CaseResult { op, case, difference, failure, .. } = result.clone();
-        tell(&Event::Ends { op: op.into(), case, difference, failure });
+        let CaseResult { op, case, dtype, difference, max_ulp, failure, .. } = result.clone();
+        let dtype = dtype.map(|dtype| dtype.to_string());
+        tell(&Event::Ends { op: op.into(), case, dtype, difference, max_ulp, failure });
     }
 }
 
@@ -55,23 +76,19 @@ fn child(task: &str) {
     let (group, first) = (words[0].parse().unwrap(), words[1].parse().unwrap());
     let mode = if words[2] == "traced" { Mode::Traced } else { Mode::Eager };
     let device = Metal::open(&MetalOptions::default()).unwrap();
-    println!("{}", device.describe());
+    tell(&Event::Opened { device: device.describe() });
     suite::run_group(&device, mode, group, first, &Teller);
     tell(&Event::Done);
 }
 
-/// One line of the table.
-#[derive(Debug)]
-struct Row {
-    op: String,
-    case: String,
-    difference: Option<Difference>,
-    failure: Option<String>,
-}
-
-/// Runs a group in as many processes as it takes.
-fn group(test: &str, number: usize, mode: &str) -> Vec<Row> {
-    let (mut rows, mut first) = (Vec::new(), 0);
+/// Runs a group in as many processes as it takes; with it, what the device says of itself.
+fn group(test: &str, number: usize, mode: &str) -> (Vec<Row>, String) {
+    let (mut rows, mut first, mut describe) = (Vec::new(), 0, String::new());
+    // A case that ended its process.
+    let ended = |op: String, case: String, failure| {
+        let ignored = ignored::reason(&op, &case);
+        Row { op, case, dtype: None, difference: None, max_ulp: None, failure, ignored }
+    };
     loop {
         let output = Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture"])
@@ -83,12 +100,14 @@ fn group(test: &str, number: usize, mode: &str) -> Vec<Row> {
         let mut open = None;
         for (_, event) in events {
             match serde_json::from_str(event).unwrap() {
+                Event::Opened { device } => describe = device,
                 Event::Starts { index, op, case } => open = Some((index, op, case)),
-                Event::Ends { op, case, difference, failure } => {
+                Event::Ends { op, case, dtype, difference, max_ulp, failure } => {
                     open = None;
-                    rows.push(Row { op, case, difference, failure });
+                    let ignored = ignored::reason(&op, &case);
+                    rows.push(Row { op, case, dtype, difference, max_ulp, failure, ignored });
                 }
-                Event::Done => return rows,
+                Event::Done => return (rows, describe),
             }
         }
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -98,15 +117,10 @@ fn group(test: &str, number: usize, mode: &str) -> Vec<Row> {
             .rfind(|line| line.contains("ERROR") || line.contains("panicked"));
         let failure = Some(format!("{}: {}", output.status, said.unwrap_or("no word")));
         let Some((index, op, case)) = open else {
-            rows.push(Row {
-                op: format!("group {number}"),
-                case: "operands".into(),
-                difference: None,
-                failure,
-            });
-            return rows;
+            rows.push(ended(format!("group {number}"), "operands".into(), failure));
+            return (rows, describe);
         };
-        rows.push(Row { op, case, difference: None, failure });
+        rows.push(ended(op, case, failure));
         first = index + 1;
     }
 }
@@ -132,28 +146,33 @@ fn suite_on_device(test: &str, mode: &str) {
     let only: Option<Vec<usize>> =
         std::env::var(ONLY).ok().map(|list| list.split(',').map(|n| n.parse().unwrap()).collect());
     let wanted = |number: &usize| only.as_ref().is_none_or(|only| only.contains(number));
-    let (mut problems, mut seen) = (Vec::new(), Vec::new());
+    let (mut problems, mut all, mut device) = (Vec::new(), Vec::new(), String::new());
     for number in (0..suite::groups::<Metal>()).filter(wanted) {
-        for row in group(test, number, mode) {
+        let (rows, describe) = group(test, number, mode);
+        device = describe;
+        for row in &rows {
             let numbers = row.difference.map_or_else(String::new, |d| {
                 format!("PCC {:.6}, relative rms {:.1e}, max abs {:.1e}", d.pcc, d.relative_rms, d.max_abs)
             });
-            let reason = ignored::reason(&row.op, &row.case);
-            let verdict = match (&row.failure, reason) {
+            let verdict = match (&row.failure, row.ignored) {
                 (None, None) => "ok".to_string(),
                 (Some(_), Some(reason)) => format!("ignored: {reason}"),
                 (Some(failure), None) => format!("FAILED: {failure}"),
                 (None, Some(_)) => "passes, but is on the list of ignored cases".to_string(),
             };
             println!("{} | {} | {mode} | {numbers} | {verdict}", row.op, row.case);
-            if row.failure.is_some() != reason.is_some() {
+            if row.failure.is_some() != row.ignored.is_some() {
                 problems.push(format!("{}, {}: {verdict}", row.op, row.case));
             }
-            seen.push((row.op, row.case));
         }
+        all.extend(rows);
     }
     if only.is_none() {
-        problems.extend(ignored::without_case(&seen));
+        problems.extend(ignored::without_case(&all));
+        let file = std::env::var_os(TABLE).filter(|_| mode == "traced");
+        if let Some(file) = file {
+            std::fs::write(file, table::page(&device, &all)).unwrap();
+        }
     }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }

@@ -48,12 +48,24 @@ Fillers fill_before(std::uint64_t end, metal::distributed::MeshDevice& mesh) {
     return fillers;
 }
 
+// tt-metal takes the trace region from the size of DRAM without looking whether that is enough.
+void check_trace_region(std::uint64_t wanted, const metal::distributed::MeshDevice& mesh) {
+    const std::uint64_t there =
+        std::uint64_t{mesh.dram_size_per_channel()} * static_cast<std::uint64_t>(mesh.num_dram_channels());
+    if (wanted >= there) {
+        throw std::invalid_argument(
+            "trace_region_size is " + std::to_string(wanted) + " bytes, but the card has " + std::to_string(there) +
+            " of DRAM");
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Device> open_device(const OpenOptions& options) {
     auto session = std::make_shared<Session>();
     session->mesh =
         ttnn::open_mesh_device(options.device_id, options.l1_small_size, options.trace_region_size, 1);
+    check_trace_region(options.trace_region_size, *session->mesh);
     session->mesh->enable_program_cache();
     return std::make_unique<Device>(std::move(session));
 }
@@ -134,7 +146,14 @@ void end_trace(const Device& device, std::uint32_t trace) {
     session.capturing.reset();
     metal::GraphTracker::instance().pop_processor();
     const std::uint64_t end = std::exchange(session.high_water, nullptr)->end;
-    ttnn::operations::trace::end_trace_capture(&mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0));
+    const auto others = mesh.get_trace_buffers_size();
+    try {
+        ttnn::operations::trace::end_trace_capture(&mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0));
+    } catch (...) {
+        // tt-metal has added the trace's size although it found no room for it, and would refuse smaller ones later.
+        mesh.set_trace_buffers_size(others);
+        throw;
+    }
     session.traces[trace] = fill_before(end, mesh);
 }
 

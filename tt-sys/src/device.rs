@@ -83,7 +83,8 @@ impl Device {
     /// Opens a card as a mesh of one, with its program cache on.
     ///
     /// # Errors
-    /// No such card; a card that does not answer; a runtime that does not find its kernels (`TT_METAL_RUNTIME_ROOT`).
+    /// No such card; one that does not answer, or has no room for the trace region; a runtime that does not find its kernels
+    /// (`TT_METAL_RUNTIME_ROOT`).
     pub fn open(options: OpenOptions) -> Result<Self> {
         let OpenOptions { device_id, l1_small_size, trace_region_size } = options;
         let handle = ffi::open_device(&ffi::OpenOptions { device_id, l1_small_size, trace_region_size })?;

@@ -25,10 +25,10 @@ use std::cell::RefCell;
 
 use serde::Serialize;
 
-pub use tolerance::{Difference, Tolerance, card_tolerance, tolerance};
+pub use tolerance::{Difference, Tolerance, card_tolerance, tolerance, ulps};
 
 use crate::device::{Device, Numerics};
-use crate::dtype::{Float, HostScalar, Static};
+use crate::dtype::{DataType, Float, HostScalar, Static};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
@@ -53,6 +53,10 @@ pub struct CaseResult {
     pub mode: Mode,
     /// How far the result is from the expected one, if there was a result.
     pub difference: Option<Difference>,
+    /// The result's data type, if there are values to compare.
+    pub dtype: Option<DataType>,
+    /// The largest difference in units of the result's last place ([`ulps`]), if there was a result.
+    pub max_ulp: Option<f64>,
     /// What the op allows.
     pub tolerance: Tolerance,
     /// Why it failed, if it did.
@@ -72,6 +76,15 @@ pub trait Watcher {
     fn starts(&self, index: usize, op: &'static str, case: &str);
     /// It has run.
     fn ends(&self, index: usize, result: &CaseResult);
+}
+
+/// What a case gave.
+#[derive(Default)]
+struct Outcome {
+    dtype: Option<DataType>,
+    difference: Option<Difference>,
+    max_ulp: Option<f64>,
+    failure: Option<String>,
 }
 
 /// A device with a way to run on it; collects results.
@@ -120,25 +133,25 @@ impl<D: Device> Bench<'_, D> {
             Numerics::Card => card_tolerance(op, T::DATA_TYPE),
         };
         self.case(op, case.into(), tolerance, || {
+            let dtype = Some(T::DATA_TYPE);
             match self.run(&body).and_then(|tensor| tensor.to_vector::<f32>()) {
-                Err(error) => (None, Some(error.to_string())),
-                Ok(got) => (Some(Difference::between(&got, wanted)), tolerance.failure(&got, wanted)),
+                Err(error) => Outcome { dtype, failure: Some(error.to_string()), ..Outcome::default() },
+                Ok(got) => Outcome {
+                    dtype,
+                    difference: Some(Difference::between(&got, wanted)),
+                    max_ulp: Some(ulps(&got, wanted, T::DATA_TYPE)),
+                    failure: tolerance.failure(&got, wanted),
+                },
             }
         });
     }
 
     /// Runs a case that has no values to compare; `failure` says what is wrong.
     fn note(&self, op: &'static str, case: impl Into<String>, failure: impl FnOnce() -> Option<String>) {
-        self.case(op, case.into(), Tolerance::EXACT, || (None, failure()));
+        self.case(op, case.into(), Tolerance::EXACT, || Outcome { failure: failure(), ..Outcome::default() });
     }
 
-    fn case(
-        &self,
-        op: &'static str,
-        case: String,
-        tolerance: Tolerance,
-        outcome: impl FnOnce() -> (Option<Difference>, Option<String>),
-    ) {
+    fn case(&self, op: &'static str, case: String, tolerance: Tolerance, outcome: impl FnOnce() -> Outcome) {
         let index = self.seen.replace_with(|seen| *seen + 1);
         if index < self.first {
             return;
@@ -146,8 +159,8 @@ impl<D: Device> Bench<'_, D> {
         if let Some(watcher) = self.watcher {
             watcher.starts(index, op, &case);
         }
-        let (difference, failure) = outcome();
-        let result = CaseResult { op, case, mode: self.mode, difference, tolerance, failure };
+        let Outcome { dtype, difference, max_ulp, failure } = outcome();
+        let result = CaseResult { op, case, mode: self.mode, dtype, difference, max_ulp, tolerance, failure };
         if let Some(watcher) = self.watcher {
             watcher.ends(index, &result);
         }

@@ -111,6 +111,28 @@ impl Difference {
     }
 }
 
+/// The largest difference of two elements in units of the last place that a wanted value of that size has in `dtype`; what is
+/// smaller than the root mean square of all counts as that large, since sums that cancel have no last place to speak of.
+pub fn ulps(got: &[f32], wanted: &[f64], dtype: DataType) -> f64 {
+    /// Bits after the leading one.
+    const fn bits(dtype: DataType) -> i32 {
+        match dtype {
+            DataType::Float32 => 23,
+            DataType::Bfloat16 => 7,
+            DataType::Bfloat8B => 6,
+            DataType::Bfloat4B => 2,
+            DataType::Uint32 | DataType::Int32 => 0,
+        }
+    }
+    let least = rms(wanted).max(f64::MIN_POSITIVE);
+    got.iter().zip(wanted).fold(0.0, |most, (&got, &wanted)| {
+        let size = wanted.abs().max(least);
+        let ulp = (size.log2().floor() - f64::from(bits(dtype))).exp2();
+        let off = (f64::from(got) - wanted).abs() / ulp;
+        if off.is_nan() { f64::INFINITY } else { most.max(off) }
+    })
+}
+
 fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|v| v * v).sum::<f64>() / values.len().max(1) as f64).sqrt()
 }
@@ -135,6 +157,16 @@ mod tests {
     fn a_nan_is_never_near() {
         assert!(tolerance("add", DataType::Bfloat16).failure(&[f32::NAN], &[1.0]).is_some());
         assert_eq!(Difference::between(&[f32::NAN], &[1.0]).max_abs, f64::INFINITY);
+    }
+
+    #[test]
+    fn units_in_the_last_place_are_those_of_the_wanted_value() {
+        let got = [1.0 + 3.0 / 128.0, 2.0 + 1.0 / 64.0];
+        assert_eq!(ulps(&got[..1], &[1.0], DataType::Bfloat16), 3.0);
+        assert_eq!(ulps(&got[1..], &[2.0], DataType::Bfloat16), 1.0);
+        // The zero counts as large as the rms, which is between 0.5 and 1.
+        assert_eq!(ulps(&[1.0, 1.0 / 256.0], &[1.0, 0.0], DataType::Bfloat16), 1.0);
+        assert_eq!(ulps(&[f32::NAN, 1.0], &[1.0, 1.0], DataType::Float32), f64::INFINITY);
     }
 
     #[test]

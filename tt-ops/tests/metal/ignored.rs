@@ -1,6 +1,8 @@
 //! Cases of the op suite that do not hold on tt-metal 0.73.1 in its functional simulator, and why. The code path on a card is
 //! the same.
 
+use super::table::Row;
+
 /// The element-wise part of a norm or softmax reads fp32 operands as TF32, 10 bits of mantissa.
 const TF32: &str = "rows far from 0 with little spread: the card subtracts TF32 operands";
 /// What TTNN gives where nothing is finite.
@@ -40,9 +42,9 @@ pub(crate) fn reason(op: &str, case: &str) -> Option<&'static str> {
     IGNORED.iter().find(|entry| names(entry, op, case)).map(|(_, _, reason)| *reason)
 }
 
-/// Entries that are none of `cases`, ops with their cases.
-pub(crate) fn without_case(cases: &[(String, String)]) -> impl Iterator<Item = String> {
-    let unseen = IGNORED.iter().filter(|entry| !cases.iter().any(|(op, case)| names(entry, op, case)));
+/// Entries that none of `rows` is.
+pub(crate) fn without_case(rows: &[Row]) -> impl Iterator<Item = String> {
+    let unseen = IGNORED.iter().filter(|entry| !rows.iter().any(|row| names(entry, &row.op, &row.case)));
     unseen
         .map(|(op, case, _)| format!("{op}, {case}: on the list of ignored cases, but there is no such case"))
 }

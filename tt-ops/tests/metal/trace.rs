@@ -13,8 +13,16 @@ const ROWS: usize = 32;
 const WIDTH: usize = 64;
 
 fn on_device(test: &str, body: fn(&Metal) -> Result<()>) {
+    on_device_with(test, &MetalOptions::default(), body);
+}
+
+fn on_device_with(test: &str, options: &MetalOptions, body: fn(&Metal) -> Result<()>) {
+    in_its_process(test, || body(&Metal::open(options).unwrap()).unwrap());
+}
+
+fn in_its_process(test: &str, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
-        body(&Metal::open(&MetalOptions::default()).unwrap()).unwrap();
+        body();
         return;
     }
     if !super::device_is_there() {
@@ -109,6 +117,58 @@ fn results_outside_a_trace_survive_its_replays() {
             assert_all(tensor, 21.0 + i as f32);
         }
         Ok(())
+    });
+}
+
+/// A sum as often as said, one after the other.
+fn sums(x: &Tensor<Metal, Float32>, count: usize) -> Result<Tensor<Metal, Float32>> {
+    (1..count).try_fold(ops::add(x, 1.0)?, |y, _| ops::add(&y, 1.0))
+}
+
+#[test]
+fn a_trace_that_does_not_fit_its_region_leaves_room_for_others() {
+    let mut options = MetalOptions::default();
+    options.trace_region_size = 64 << 10;
+    on_device_with("a_trace_that_does_not_fit_its_region_leaves_room_for_others", &options, |device| {
+        let x = filled(device, 1.0)?;
+        for _ in 0..2 {
+            let error = device.capture(|_| sums(&x, 8)).map(drop).unwrap_err();
+            assert!(
+                matches!(&error, TtError::Capture(text) if text.contains("trace_region_size")),
+                "{error}"
+            );
+        }
+        let trace = device.capture(|_| sums(&x, 2))?;
+        trace.replay()?;
+        assert_all(trace.outputs(), 3.0);
+        assert_all(&sums(&x, 3)?, 4.0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_capture_without_a_region_is_refused_before_anything_runs() {
+    let mut options = MetalOptions::default();
+    options.trace_region_size = 0;
+    on_device_with("a_capture_without_a_region_is_refused_before_anything_runs", &options, |device| {
+        let ran = std::cell::Cell::new(false);
+        let error = device.capture(|_| -> Result<()> {
+            ran.set(true);
+            Ok(())
+        });
+        assert!(matches!(error, Err(TtError::Capture(text)) if text.contains("without a trace region")));
+        assert!(!ran.get());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_trace_region_that_the_card_has_no_room_for_is_refused() {
+    in_its_process("a_trace_region_that_the_card_has_no_room_for_is_refused", || {
+        let mut options = MetalOptions::default();
+        options.trace_region_size = 1 << 40;
+        let error = Metal::open(&options).map(drop).unwrap_err().to_string();
+        assert!(error.contains("trace_region_size is 1099511627776 bytes, but the card has"), "{error}");
     });
 }
 

@@ -29,6 +29,7 @@ use crate::error::{Result, TtError};
 use crate::metal::MetalOptions;
 use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
+use crate::trace::{Capture, Trace};
 use file::PassingFile;
 use gate::Gate;
 use host::HostValues;
@@ -217,6 +218,16 @@ impl Device for Metal {
             recording.push(&op, &operands, &ids, outputs, results);
         }
         Ok(buffers)
+    }
+
+    /// Looks for room before `body` runs the first time, which may take long.
+    fn capture_with<O, E: From<TtError>>(
+        &self,
+        options: CaptureOptions,
+        body: impl Fn(&Capture<Self>) -> Result<O, E>,
+    ) -> Result<Trace<Self, O>, E> {
+        self.shared.worker.call(state::Card::check_trace_region)?;
+        crate::trace::capture(self, options, body)
     }
 
     fn begin_capture(&self, options: CaptureOptions) -> Result<()> {

@@ -266,13 +266,26 @@ impl Card {
         Ok(ids)
     }
 
-    pub(super) fn begin_capture(&mut self) -> Result<()> {
-        const OP: &str = "begin_trace_capture";
+    /// Refuses a capture that has no room at all. How much a trace takes, tt-metal knows when the capture ends.
+    pub(super) fn check_trace_region(&mut self) -> Result<()> {
         if self.trace_region_size == 0 {
             return Err(TtError::Capture(
                 "the device was opened without a trace region (trace_region_size)".into(),
             ));
         }
+        let used = self.device.trace_region_use().map_err(failed("begin_trace_capture"))?;
+        if used.largest_free_per_bank == 0 {
+            let region = self.trace_region_size;
+            return Err(TtError::Capture(format!(
+                "the trace region is full (trace_region_size is {region} bytes)"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin_capture(&mut self) -> Result<()> {
+        const OP: &str = "begin_trace_capture";
+        self.check_trace_region()?;
         self.device.synchronize().map_err(failed(OP))?;
         let trace = self.device.begin_trace().map_err(failed(OP))?;
         self.capturing =
