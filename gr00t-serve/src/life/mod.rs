@@ -10,7 +10,7 @@ mod signals;
 mod warm_up;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -141,6 +141,8 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
     let its_progress = progress.clone();
     let its_service = service.clone();
     let cancel = progress.cancel().clone();
+    let card = Arc::new(OnceLock::<Metal>::new());
+    let its_card = Arc::clone(&card);
     let mut booting = tokio::task::spawn_blocking(move || {
         boot::opening(&its_progress, &options);
         let booted = if options.device == "metal" {
@@ -148,7 +150,8 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
             metal.device_id = options.device_id;
             metal.trace_region_size = options.trace_region_size;
             metal.l1_small_size = options.l1_small_size;
-            boot(&plan, &Metal::open(&metal)?, &its_service, &its_progress)
+            let opened = Metal::open(&metal)?;
+            boot(&plan, its_card.get_or_init(|| opened), &its_service, &its_progress)
         } else {
             boot(&plan, &plan.open_soft()?, &its_service, &its_progress)
         };
@@ -159,6 +162,9 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
         () = signals.stop() => {
             info!("Told to stop while starting");
             cancel.cancel();
+            // what runs on a card cannot be interrupted, and the process must not end under it
+            let its_card = Arc::clone(&card);
+            tokio::task::spawn_blocking(move || its_card.get().map(Metal::close)).await?;
             // the device is closed when the boot has let go of it
             if tokio::time::timeout(GRACE, booting).await.is_err() {
                 tracing::warn!("the boot was still running after {} s", GRACE.as_secs());
@@ -167,6 +173,7 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
         }
     };
     beat.abort();
+    drop(card);
     let mut others = JoinSet::new();
     match booted {
         Some(Ok(about)) => {

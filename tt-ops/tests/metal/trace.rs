@@ -214,3 +214,21 @@ fn threads_take_turns_around_captures() {
         Ok(())
     });
 }
+
+#[test]
+fn a_card_closed_under_a_capture_ends_it_with_an_error() {
+    on_device("a_card_closed_under_a_capture_ends_it_with_an_error", |device| {
+        let x = filled(device, 1.0)?;
+        let error = device.capture(|capture| {
+            let y = sums(&x, 2)?;
+            if capture.is_recording() {
+                std::thread::scope(|scope| drop(scope.spawn(|| device.close()).join()));
+            }
+            ops::add::<_, _, Float32>(&y, 1.0)
+        });
+        assert!(matches!(error.map(drop), Err(TtError::Device { .. })));
+        assert!(matches!(x.to_vector::<f32>(), Err(TtError::Device { .. })));
+        device.close();
+        Ok(())
+    });
+}

@@ -94,6 +94,13 @@ impl Metal {
         Ok(Self { shared: Arc::new(Shared { worker, gate: Gate::default(), describe }) })
     }
 
+    /// Closes the card after the op or replay that runs now, whoever holds handles of it, and waits for that; whatever they ask
+    /// afterwards is an error. For a program that must end while others are at work: tt-metal must not be in use when the
+    /// process ends.
+    pub fn close(&self) {
+        self.shared.worker.close();
+    }
+
     /// Asks TTNN what the ops of `body` need of a core's L1, without running them: their results hold nothing.
     ///
     /// # Errors

@@ -153,7 +153,10 @@ impl Card {
 
     /// Frees everything and closes the card.
     pub(super) fn close(mut self) {
-        self.capturing = None;
+        // tt-metal waits for ever for the work of a capture that is not ended.
+        if let Some(capture) = self.capturing.take() {
+            let _ = capture.trace.end();
+        }
         self.traces.clear();
         self.tensors.clear();
         // Nobody is there to be told.

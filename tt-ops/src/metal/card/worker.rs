@@ -1,6 +1,7 @@
 //! The thread that the card belongs to. Others send it what to do and wait for the answer.
 
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::failed;
@@ -53,7 +54,7 @@ impl Drop for Name {
 /// The card's thread. Dropping it closes the card and waits for that.
 pub(super) struct Worker {
     sender: Sender<Message>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Worker {
@@ -86,7 +87,7 @@ impl Worker {
             .spawn(run)
             .map_err(|e| TtError::Device { device: "metal", what: format!("no thread for the card: {e}") })?;
         let describe = outcome.recv().map_err(|_| ended())??;
-        Ok((Self { sender, thread: Some(thread) }, describe))
+        Ok((Self { sender, thread: Mutex::new(Some(thread)) }, describe))
     }
 
     /// Runs `job` on the card's thread and waits for its answer.
@@ -102,6 +103,15 @@ impl Worker {
         answered.recv().map_err(|_| ended())?
     }
 
+    /// Closes the card after what runs now and waits for that. Whoever waits for an answer, or asks later, gets an error.
+    pub(super) fn close(&self) {
+        // It may be closed already.
+        let _ = self.sender.send(Message::Close);
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join();
+        }
+    }
+
     /// A name for what the card's thread knows as `id`.
     pub(super) fn name(&self, id: Id) -> Name {
         Name { id, sender: self.sender.clone() }
@@ -111,10 +121,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // Names may outlive the card: what they send then goes nowhere.
-        let _ = self.sender.send(Message::Close);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.close();
     }
 }
 
