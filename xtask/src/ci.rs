@@ -14,8 +14,7 @@ use crate::{test, workspace};
 /// Runs all steps; what this machine lacks is named.
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
-    test::steps_of_test(&mut steps)?;
-    let mut left_out = Vec::new();
+    let mut left_out: Vec<String> = test::steps_of_test(&mut steps)?.into_iter().collect();
     if has_cargo_deny() {
         steps.run(
             "deny",

@@ -20,6 +20,7 @@ mod progress;
 mod robot;
 mod roofline;
 mod say;
+mod skipped;
 mod step;
 mod subject;
 mod synth;

@@ -1,6 +1,7 @@
 //! Steps of a longer command: each runs a program, is timed, and the first failure ends the row.
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::say::say;
@@ -18,12 +19,42 @@ impl Steps {
     /// # Errors
     /// If it cannot be started or does not succeed; the message holds the table of steps.
     pub(crate) fn run(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        self.run_with(name, command, |command| command.status().with_context(|| cannot_start(command)))
+    }
+
+    /// The same, with only those lines of its standard output that `shows` says yes to.
+    ///
+    /// # Errors
+    /// As of [`Steps::run`].
+    pub(crate) fn run_filtered(
+        &mut self,
+        name: &str,
+        command: &mut Command,
+        mut shows: impl FnMut(&str) -> bool,
+    ) -> Result<()> {
+        self.run_with(name, command, |command| {
+            let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| cannot_start(command))?;
+            let output = child.stdout.take().context("no pipe of the standard output")?;
+            // what is no text is shown all the same
+            for line in BufReader::new(output).split(b'\n') {
+                let line = String::from_utf8_lossy(&line.context("standard output")?).into_owned();
+                if shows(&line) {
+                    say!("{line}");
+                }
+            }
+            child.wait().context("wait")
+        })
+    }
+
+    fn run_with(
+        &mut self,
+        name: &str,
+        command: &mut Command,
+        run: impl FnOnce(&mut Command) -> Result<ExitStatus>,
+    ) -> Result<()> {
         say!("==> {name}: {}", shown(command));
         let start = Instant::now();
-        let status = command
-            .stdin(Stdio::null())
-            .status()
-            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let status = run(command.stdin(Stdio::null()))?;
         let elapsed = start.elapsed();
         say!(
             "<== {name}: {}, {:.1} s",
@@ -62,6 +93,10 @@ impl Steps {
     }
 }
 
+fn cannot_start(command: &Command) -> String {
+    format!("cannot start {}", command.get_program().display())
+}
+
 /// The command as one would type it.
 fn shown(command: &Command) -> String {
     let environment = command
@@ -90,6 +125,19 @@ mod tests {
     fn a_program_that_is_not_there_is_an_error() {
         let error = Steps::default().run("x", &mut Command::new("no-such-program-here")).unwrap_err();
         assert!(error.to_string().contains("cannot start no-such-program-here"));
+    }
+
+    #[test]
+    fn a_filter_sees_every_line_and_the_status_counts() {
+        let mut seen = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "printf 'one\\ntwo'; exit 3"]);
+        let error = Steps::default().run_filtered("x", &mut command, |line| {
+            seen.push(line.to_string());
+            false
+        });
+        assert!(error.unwrap_err().to_string().contains("exit status: 3"));
+        assert_eq!(seen, ["one", "two"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::device::Kind;
 use crate::say::say;
+use crate::skipped::Filter;
 use crate::step::Steps;
 use crate::workspace;
 
@@ -20,26 +21,36 @@ pub(crate) struct TestArgs {
 /// Runs all steps and prints their times.
 pub(crate) fn run(args: &TestArgs) -> Result<()> {
     let mut steps = Steps::default();
-    match args.device {
+    let skipped = match args.device {
         Kind::Soft => steps_of_test(&mut steps)?,
-        Kind::Metal => steps_on_metal(&mut steps)?,
-    }
+        Kind::Metal => {
+            steps_on_metal(&mut steps)?;
+            None
+        }
+    };
     say!("all passed\n{}", steps.table());
+    if let Some(skipped) = skipped {
+        say!("{skipped}");
+    }
     Ok(())
 }
 
-/// Formatting, lints, tests (documentation tests included) and documentation.
-pub(crate) fn steps_of_test(steps: &mut Steps) -> Result<()> {
+/// Formatting, lints, tests (documentation tests included) and documentation; what tests skipped, if they did.
+pub(crate) fn steps_of_test(steps: &mut Steps) -> Result<Option<String>> {
     steps.run("format", cargo().args(["fmt", "--all", "--check"]))?;
     steps.run(
         "lints",
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     )?;
-    steps.run("tests", cargo().args(["test", "--workspace", "--locked"]))?;
+    let mut filter = Filter::default();
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--locked", "--", "--show-output"]);
+    steps.run_filtered("tests", &mut tests, |line| filter.shows(line))?;
     steps.run(
         "docs",
         cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    )?;
+    Ok(filter.summary())
 }
 
 /// The bridge's tests, the full-size ops planned, and the op suite, which shows its table. What the tests say is shown, since
