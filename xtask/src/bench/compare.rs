@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::results::{Results, Row};
+use super::server::REQUESTS;
 use crate::say::say;
 
 /// Results that both runs have, in the order of the second.
@@ -62,7 +63,8 @@ pub(super) fn print(old: &Results, new: &Results) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a result of `new` is more than `ratio` times worse than the baseline's. Limits of the machine are not results of ours.
+/// Fails if a result of `new` is more than `ratio` times worse than the baseline's. Limits of the machine are not results of ours, and
+/// how many requests the queue's bound refuses is no time.
 ///
 /// # Errors
 /// If one is, nothing can be compared, or the runs are of different machines, where a comparison says nothing of the code.
@@ -73,8 +75,8 @@ pub(super) fn check(baseline: &Results, new: &Results, ratio: f64) -> Result<()>
     if !baseline.machine.is_like(&new.machine) {
         bail!("the baseline is of {}, this run of {}", baseline.machine.line(), new.machine.line());
     }
-    let judged: Vec<Pair<'_>> =
-        pairs(baseline, new).into_iter().filter(|pair| !pair.new.name.starts_with("limit/")).collect();
+    let is_judged = |row: &Row| !row.name.starts_with("limit/") && row.unit != REQUESTS;
+    let judged: Vec<Pair<'_>> = pairs(baseline, new).into_iter().filter(|pair| is_judged(pair.new)).collect();
     if judged.is_empty() {
         bail!("this run and the baseline have no result in common");
     }

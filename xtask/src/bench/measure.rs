@@ -52,6 +52,13 @@ impl Times {
         let cpu: f64 = self.0.iter().map(|time| time.cpu).sum();
         (cpu > SHORT_MS).then(|| cpu / (threads * self.0.len()) as f64)
     }
+
+    /// [`Times::busy`] of parts of the runs `whole`, which have their share of its CPU time: known where that of `whole` is.
+    pub(super) fn busy_in(&self, whole: &Times, threads: usize) -> Option<f64> {
+        whole.busy(threads)?;
+        let cpu: f64 = self.0.iter().map(|time| time.cpu).sum();
+        (cpu > 0.0).then(|| cpu / (threads * self.0.len()) as f64)
+    }
 }
 
 /// A running measurement.
@@ -123,5 +130,16 @@ mod tests {
         assert_eq!((times.busy(2), times.median()), (None, 60.0));
         times.push(Time { wall: 80.0, cpu: 110.0 });
         assert_eq!(times.busy(2), Some(50.0));
+    }
+
+    #[test]
+    fn cpu_time_of_parts_is_known_where_that_of_the_whole_is() {
+        let (mut whole, mut part) = (Times::default(), Times::default());
+        for cpu in [90.0, 110.0] {
+            assert_eq!(part.busy_in(&whole, 2), None);
+            whole.push(Time { wall: 60.0, cpu });
+            part.push(Time { wall: 6.0, cpu: cpu / 10.0 });
+        }
+        assert_eq!((part.busy(2), part.busy_in(&whole, 2)), (None, Some(5.0)));
     }
 }

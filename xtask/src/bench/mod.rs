@@ -18,7 +18,7 @@ mod server;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gr00t_host::ModelConfig;
 
 use crate::device::DeviceArgs;
@@ -83,21 +83,23 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         return readme::write(path);
     }
     let baseline = args.check.as_deref().map(Results::read).transpose()?;
-    let results = match &args.from {
-        Some(path) => Results::read(path)?,
+    let (results, served) = match &args.from {
+        Some(path) => (Results::read(path)?, Ok(())),
         None => measured(args)?,
     };
     if let Some(folder) = &args.report {
         say!("report: {}", html::write(&results, folder)?.display());
     }
+    served?;
     match baseline {
         Some(baseline) => compare::check(&baseline, &results, args.ratio),
         None => Ok(()),
     }
 }
 
-/// Measures and prints, and writes the file asked for.
-fn measured(args: &BenchArgs) -> Result<Results> {
+/// Measures and prints, and writes the file asked for. The server comes last; what was measured before it fails is kept, and its
+/// error beside it.
+fn measured(args: &BenchArgs) -> Result<(Results, Result<()>)> {
     if let Some(path) = &args.json {
         output::check(path)?;
     }
@@ -110,9 +112,9 @@ fn measured(args: &BenchArgs) -> Result<Results> {
     drop(device);
     ops::run(&config, &args.device, &limits, &mut report)?;
     model::run(args, &config, &limits, &mut report)?;
-    server::run(args, &mut report)?;
+    let served = server::run(args, &mut report).context("server/, the last of the results");
     if let Some(path) = &args.json {
         output::write(path, &report.to_json()?)?;
     }
-    Ok(report.results().clone())
+    Ok((report.results().clone(), served))
 }

@@ -154,7 +154,7 @@ fn predictions(
         let work = limits.of_ops(ops);
         whole_work = whole_work.and(work);
         if let Some((_, times)) = stages.iter().find(|(known, _)| known == stage) {
-            report.times(format!("stage/{stage}/{case}/{views}view/s{tokens}"), times, Some(work));
+            report.times_in(&whole, format!("stage/{stage}/{case}/{views}view/s{tokens}"), times, work);
         }
     }
     report.times(format!("predict/{case}/{views}view/s{tokens}"), &whole, Some(whole_work));

@@ -68,6 +68,11 @@ impl Report {
         self.row(name, "ms", &times.wall(), work, times.busy(threads));
     }
 
+    /// Times of a stage of the runs `whole`, judged by CPU time if and only if those are.
+    pub(super) fn times_in(&mut self, whole: &Times, name: String, times: &Times, work: Work) {
+        self.row(name, "ms", &times.wall(), Some(work), times.busy_in(whole, self.threads()));
+    }
+
     /// Ascending values of any unit.
     pub(super) fn values(&mut self, name: String, unit: &str, values: &[f64]) {
         self.row(name, unit, values, None, None);

@@ -18,7 +18,9 @@ use crate::full_size;
 use crate::workspace;
 
 /// Clients at once.
-const CLIENTS: [usize; 3] = [1, 2, 4];
+const CLIENTS: [usize; 3] = [1, 8, 64];
+/// Unit of the counts of requests that were not answered with 200.
+pub(super) const REQUESTS: &str = "requests";
 /// What the server may take until it is ready.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Longest wait for the server's health.
@@ -44,30 +46,47 @@ pub(super) fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
         let figures = ask(&program, &url, args.reps, clients);
         server.still_there()?;
         let figures = figures?;
-        let ok = figures["ok"].as_u64().unwrap_or_default() as usize;
-        if ok != args.reps.max(1) {
-            bail!("server/{case}: {ok} of {} requests were answered with 200", args.reps.max(1));
-        }
-        let wall = &figures["parts_ms"]["wall"];
-        let of =
-            |name: &str| wall[name].as_f64().with_context(|| format!("gr00t-serve bench has no wall {name}"));
-        let plural = if clients == 1 { "client" } else { "clients" };
-        let name = |what: &str| format!("server/{what}/{case}/{clients} {plural}");
-        report.figures(name("wall"), "ms", [of("median")?, of("p95")?, of("p99")?, of("max")?], ok);
-        let rate = figures["throughput_per_s"].as_f64().context("gr00t-serve bench has no throughput")?;
-        report.values(name("throughput"), "1/s", &[rate]);
+        add(report, &figures, &case, clients)?;
     }
     drop(server);
+    Ok(())
+}
+
+/// The rows of one number of clients.
+///
+/// # Errors
+/// If figures are missing, or requests failed: those that the bound of the queue refuses (429) are counted and no failure.
+fn add(report: &mut Report, figures: &Value, case: &str, clients: usize) -> Result<()> {
+    let plural = if clients == 1 { "client" } else { "clients" };
+    let name = |what: &str| format!("server/{what}/{case}/{clients} {plural}");
+    let number = |value: &Value, what: &str| {
+        value[what].as_f64().with_context(|| format!("gr00t-serve bench has no {what}, wanted a number"))
+    };
+    let [ok, overloaded, failed] = ["ok", "overloaded", "failed"].map(|what| number(figures, what));
+    let (ok, failed) = (ok?, failed?);
+    // the time outside of encode, device and decode, where no other request is waited for
+    let parts = if clients == 1 { &["wall", "overhead"][..] } else { &["wall"] };
+    for part in parts.iter().filter(|_| ok > 0.0) {
+        let of = |what: &str| number(&figures["parts_ms"][part], what);
+        report.figures(name(part), "ms", [of("median")?, of("p95")?, of("p99")?, of("max")?], ok as usize);
+    }
+    report.values(name("throughput"), "1/s", &[number(figures, "throughput_per_s")?]);
+    report.values(name("overloaded"), REQUESTS, &[overloaded?]);
+    report.values(name("failed"), REQUESTS, &[failed]);
+    if ok == 0.0 || failed > 0.0 {
+        bail!("{}: {ok} requests were answered, {failed} failed", name("failed"));
+    }
     Ok(())
 }
 
 /// Builds the server in the profile of this program.
 fn build() -> Result<()> {
     let mut command = Command::new(workspace::cargo());
-    command.current_dir(workspace::root()).args(["build", "--quiet", "-p", "gr00t-serve"]);
+    command.current_dir(workspace::root()).args(["build", "-p", "gr00t-serve"]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
+    eprintln!("building gr00t-serve, which server/ asks (--without server/ leaves it out)");
     let status = command.status().context("cargo build -p gr00t-serve")?;
     if status.success() { Ok(()) } else { bail!("cargo build -p gr00t-serve failed ({status})") }
 }
@@ -148,7 +167,32 @@ fn ask(program: &Path, url: &str, reps: usize, clients: usize) -> Result<Value> 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::machine::Machine;
     use super::*;
+
+    #[test]
+    fn refused_requests_are_counted_and_failed_ones_are_an_error() {
+        let mut report = Report::new(Machine::for_tests(), None, None);
+        let times = json!({"median": 2.0, "p95": 3.0, "p99": 4.0, "max": 5.0});
+        let parts = json!({"wall": times, "overhead": times});
+        let mut figures =
+            json!({"ok": 8, "overloaded": 2, "failed": 0, "throughput_per_s": 9.5, "parts_ms": parts});
+        add(&mut report, &figures, "bf16/mini", 64).unwrap();
+        add(&mut report, &figures, "bf16/mini", 1).unwrap();
+        let rows: Vec<(&str, f64)> =
+            report.results().results.iter().map(|row| (row.name.as_str(), row.median)).collect();
+        assert!(rows.contains(&("server/overloaded/bf16/mini/64 clients", 2.0)), "{rows:?}");
+        assert!(rows.contains(&("server/overhead/bf16/mini/1 client", 2.0)), "{rows:?}");
+        assert_eq!(rows.len(), 9);
+        figures["failed"] = 1.into();
+        let error = add(&mut report, &figures, "bf16/mini", 8).unwrap_err().to_string();
+        assert_eq!(error, "server/failed/bf16/mini/8 clients: 8 requests were answered, 1 failed");
+        // what was answered is kept
+        assert_eq!(report.results().results.len(), 13);
+        assert!(add(&mut report, &json!({}), "bf16/mini", 8).is_err());
+    }
 
     #[test]
     fn a_server_that_ends_is_not_waited_for() {

@@ -24,8 +24,7 @@ pub(super) fn bars(rows: &[(String, &Row)], label: &str) -> String {
         svg.line("grid", [x(tick), 0.0], [x(tick), height]);
         svg.text("tick", [x(tick), height + 18.0], Anchor::Middle, &short(tick));
     }
-    let has_floors = rows.iter().any(|(_, row)| row.work.is_some());
-    let mark = if has_floors { "; mark: what the machine's limits allow; share: of CPU time" } else { "" };
+    let mark = marks(rows);
     svg.text("tick", [NAMES, height + 38.0], Anchor::Start, &format!("ms on the wall, median{mark}"));
     for (place, (name, row)) in rows.iter().enumerate() {
         let top = BAR * place as f64 + 4.0;
@@ -41,6 +40,19 @@ pub(super) fn bars(rows: &[(String, &Row)], label: &str) -> String {
         svg.text("figure", [x(row.median) + 8.0, top + 15.0], Anchor::Start, &figure);
     }
     svg.finish(label)
+}
+
+/// What marks and shares say, if there are any.
+fn marks(rows: &[(String, &Row)]) -> String {
+    let judged = || rows.iter().filter(|(_, row)| row.work.is_some());
+    let by_cpu = judged().filter(|(_, row)| row.busy.is_some()).count();
+    let basis = match (judged().count(), by_cpu) {
+        (0, _) => return String::new(),
+        (_, 0) => "of wall time",
+        (all, some) if all == some => "of CPU time",
+        _ => "of CPU time, of wall time where that is not known",
+    };
+    format!("; mark: what the machine's limits allow; share: {basis}")
 }
 
 /// How many runs took how long, with lines at the quantiles. Nothing of fewer than ten runs.
@@ -153,6 +165,11 @@ pub(super) fn roofline(results: &Results) -> Option<String> {
     let limit = format!("{memory:.0} GB/s");
     svg.text("figure", [along.at(middle) - 10.0, up.at(memory * middle) - 8.0], Anchor::End, &limit);
     let mut names: Vec<[f64; 2]> = Vec::new();
+    let dots: Vec<[f64; 2]> = points
+        .iter()
+        .filter(|(row, ..)| !row.name.starts_with("op/"))
+        .map(|(_, x, y)| [along.at(*x), up.at(*y)])
+        .collect();
     for (row, intensity, reached) in points {
         let (class, radius) = match row.name.split('/').next() {
             Some("op") => ("op", 4.5),
@@ -164,11 +181,16 @@ pub(super) fn roofline(results: &Results) -> Option<String> {
             let name =
                 row.name.split('/').nth(usize::from(row.name.starts_with("stage/"))).unwrap_or_default();
             let mut place = [at[0] + 11.0, at[1] + 4.0];
-            // A name moves down until none of those before is in its way.
+            // A name moves down until no dot of a stage and none of the names before is in its way.
+            let is_on = |dot: &[f64; 2], place: &[f64; 2]| {
+                (-4.0..62.0).contains(&(dot[0] - place[0])) && (dot[1] - place[1] + 4.0).abs() < 13.0
+            };
             let is_near = |other: &[f64; 2], place: &[f64; 2]| {
                 (other[0] - place[0]).abs() < 70.0 && (other[1] - place[1]).abs() < 14.0
             };
-            while names.iter().any(|other| is_near(other, &place)) {
+            while names.iter().any(|other| is_near(other, &place))
+                || dots.iter().any(|dot| is_on(dot, &place))
+            {
                 place[1] += 3.0;
             }
             names.push(place);
@@ -204,6 +226,19 @@ mod tests {
         let svg = bars(&[("vision".into(), &vision), ("denoise".into(), &denoise)], "stages");
         assert_eq!((svg.matches("class=\"bar\"").count(), svg.matches("class=\"floor\"").count()), (2, 2));
         assert!(svg.contains("20 ms  50 % of roofline"), "{svg}");
+    }
+
+    #[test]
+    fn the_caption_names_the_time_that_shares_are_of() {
+        let (mut vision, mut denoise) = (row("stage/vision", 10.0), row("stage/denoise", 20.0));
+        let caption = |a: &Row, b: &Row| marks(&[("vision".into(), a), ("denoise".into(), b)]);
+        assert!(caption(&vision, &denoise).ends_with("share: of CPU time"));
+        vision.busy = None;
+        assert!(caption(&vision, &denoise).ends_with("of CPU time, of wall time where that is not known"));
+        denoise.busy = None;
+        assert!(caption(&vision, &denoise).ends_with("share: of wall time"));
+        (vision.work, denoise.work) = (None, None);
+        assert_eq!(caption(&vision, &denoise), "");
     }
 
     #[test]
