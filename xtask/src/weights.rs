@@ -85,7 +85,9 @@ impl WeightsArgs {
         }
         let opened = Checkpoint::open(&spec, &options);
         let checkpoint = match spec {
-            WeightsSpec::Hub(_) if !self.download => opened.context("--download fetches what is missing")?,
+            WeightsSpec::Hub(_) if !self.download => {
+                opened.context("not opened without --download, which fetches what is missing")?
+            }
             _ => opened?,
         };
         Ok((checkpoint, is_synthetic))

@@ -192,6 +192,14 @@ impl PolicyFigures {
         times.get(times.len() / 2).copied()
     }
 
+    /// The first and the last of the middle half of the times.
+    pub(super) fn middle_half_ms(&self) -> Option<[f64; 2]> {
+        let mut times = self.predict_ms.clone();
+        times.sort_by(f64::total_cmp);
+        let quarter = times.len() / 4;
+        Some([*times.get(quarter)?, *times.iter().rev().nth(quarter)?])
+    }
+
     /// The figures of `name`; of `stepK.…` stages the worst of all steps, where `name` is without the step.
     pub(super) fn worst(&self, name: &str) -> Option<StageFigures> {
         let of_a_step = |stage: &str| {

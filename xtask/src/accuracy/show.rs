@@ -84,7 +84,7 @@ fn print_costs(policies: &[PolicyFigures]) {
             .map(|part| format!("{:>10.1} {:<8}", part.bytes as f64 / MB, part.dtype))
             .collect();
         let ms = policy.median_ms();
-        let ms_change = change(ms, first.and_then(PolicyFigures::median_ms));
+        let ms_change = first.map_or_else(String::new, |first| time_change(policy, first));
         let bytes_change = change(Some(policy.bytes() as f64), first.map(|f| f.bytes() as f64));
         let fastest = policy.predict_ms.iter().copied().reduce(f64::min);
         let [ms, fastest] = [ms, fastest].map(|ms| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2}")));
@@ -94,6 +94,23 @@ fn print_costs(policies: &[PolicyFigures]) {
             cells.concat(),
             policy.bytes() as f64 / MB
         );
+    }
+    say!("{NOISE}: no difference, the middle halves of the times overlap. Other programs' work counts too.");
+}
+
+/// In place of a difference of times that is less than the spread of the repeats.
+const NOISE: &str = "noise";
+
+/// The change of the median time against the `first` policy's, if it is more than the repeats differ among themselves.
+fn time_change(policy: &PolicyFigures, first: &PolicyFigures) -> String {
+    let changed = change(policy.median_ms(), first.median_ms());
+    match (policy.middle_half_ms(), first.middle_half_ms()) {
+        (Some([from, to]), Some([first_from, first_to]))
+            if !changed.is_empty() && from <= first_to && first_from <= to =>
+        {
+            NOISE.into()
+        }
+        _ => changed,
     }
 }
 
@@ -109,7 +126,22 @@ fn change(value: Option<f64>, first: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gr00t_model::DtypePolicy;
+
     use super::*;
+
+    #[test]
+    fn a_change_of_time_within_the_spread_of_the_repeats_is_noise() {
+        let timed = |times: [f64; 5]| {
+            let mut figures = PolicyFigures::new(DtypePolicy::Bf16, "a device".into());
+            figures.predict_ms = times.into();
+            figures
+        };
+        let first = timed([10.0, 12.0, 30.0, 11.0, 20.0]);
+        assert_eq!(time_change(&timed([18.0, 9.0, 15.0, 40.0, 14.0]), &first), NOISE);
+        assert_eq!(time_change(&timed([6.0, 7.0, 5.0, 6.0, 90.0]), &first), "-50.0 %");
+        assert_eq!(time_change(&first, &first), "");
+    }
 
     #[test]
     fn changes_are_of_the_first_policy() {
