@@ -56,13 +56,23 @@ fn page(results: &Results) -> String {
         .of("server/wall/")
         .map(|row| {
             let clients = row.name.rsplit('/').next().unwrap_or_default();
-            let throughput = row.name.replace("/wall/", "/throughput/");
-            let rate = results.results.iter().find(|row| row.name == throughput);
-            (rate.map_or_else(|| clients.into(), |rate| format!("{clients}, {} /s", short(rate.median))), row)
+            let clients = clients.split(' ').next().unwrap_or_default();
+            let like = |what: &str| {
+                let name = row.name.replace("/wall/", what);
+                results.results.iter().find(|row| row.name == name).map(|row| row.median)
+            };
+            let rate = like("/throughput/").map(|rate| format!(": {} /s", short(rate)));
+            let refused = like("/overloaded/").filter(|count| *count > 0.0);
+            let refused = refused.map(|count| format!(", {count} refused"));
+            (format!("{clients}{}{}", rate.unwrap_or_default(), refused.unwrap_or_default()), row)
         })
         .collect();
     if !served.is_empty() {
-        section(&mut body, "Server under load: a request over HTTP", &plots::bars(&served, "requests"));
+        section(
+            &mut body,
+            "Server under load: a request over HTTP, by clients at once",
+            &plots::bars(&served, "requests"),
+        );
     }
     let scaled: Vec<(String, &Row)> = results.of("scale/").map(|row| (scale(row), row)).collect();
     if !scaled.is_empty() {
@@ -178,6 +188,16 @@ mod tests {
         results.results.push(row("scale/mixed_dit/mini/2view/s553", 40.0));
         let page = page(&results);
         assert!(page.contains("Views and threads") && page.contains(">2view</text>"), "{page}");
+    }
+
+    #[test]
+    fn the_server_has_bars_that_say_how_many_were_refused() {
+        let mut results = results();
+        for (name, figure) in [("wall", 40.0), ("throughput", 33.0), ("overloaded", 83.0)] {
+            results.results.push(row(&format!("server/{name}/bf16/mini/64 clients"), figure));
+        }
+        let page = page(&results);
+        assert!(page.contains(">64: 33 /s, 83 refused</text>"), "{page}");
     }
 
     #[test]
