@@ -3,12 +3,15 @@
 
 use gr00t_host::ActionChunk;
 use gr00t_host::noise::{Noise, fresh_seed};
+use tokio::sync::Semaphore;
 
 use crate::codec::{Batch, CodecError, RobotKeys, Value, observations};
 use crate::service::{Request, Robot, Rules, Service, ServiceError, Timings, blocking};
 
 /// Messages up to this size are decoded where they arrive; larger ones on a thread of their own.
 const INLINE_BYTES: usize = 16 << 10;
+/// Messages that are decoded at a time.
+const MAX_DECODING: usize = 4;
 
 /// What a message got.
 #[derive(Debug)]
@@ -93,8 +96,12 @@ pub(crate) async fn decode<T: Send + 'static>(
     message: bytes::Bytes,
     read: impl FnOnce(&[u8]) -> Result<T, CodecError> + Send + 'static,
 ) -> Result<T, UpstreamError> {
+    /// A tree of values takes many times its bytes, and what the message asks for, or whether it may, is known only after.
+    static DECODING: Semaphore = Semaphore::const_new(MAX_DECODING);
+
     if message.len() <= INLINE_BYTES {
         return Ok(read(&message)?);
     }
+    let _turn = DECODING.acquire().await.map_err(|_| ServiceError::Stopping)?;
     Ok(blocking(move || read(&message)).await??)
 }

@@ -14,6 +14,7 @@ use gr00t_serve::http::HttpLimits;
 use gr00t_serve::service::Limits;
 use rig::Rig;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn with(body: &Value, field: &str, value: Value) -> Value {
     let mut body = body.clone();
@@ -195,6 +196,114 @@ impl hyper::body::Body for Never {
     ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
         std::task::Poll::Pending
     }
+}
+
+#[tokio::test]
+async fn an_encoded_body_is_said_to_be_one() {
+    let rig = Rig::new();
+    let send = async |coding: &str| {
+        let request = Request::post("/predict").header("content-encoding", coding);
+        rig.send(request.body(Body::from(rig.body.to_string())).unwrap()).await
+    };
+    let answer = send("gzip").await;
+    assert_eq!(answer.status, 415);
+    assert!(answer.text.contains("content-encoding gzip is not read"), "{}", answer.text);
+    assert_eq!(send("identity").await.status, 200);
+}
+
+/// A body of which `size` bytes arrive, and no more; says when they were read.
+struct Stuck(usize, Arc<std::sync::atomic::AtomicUsize>);
+
+impl hyper::body::Body for Stuck {
+    type Data = axum::body::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        let size = std::mem::take(&mut self.0);
+        if size == 0 {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(vec![b' '; size].into()))))
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_end_leave_room_for_small_ones() {
+    const BODY: usize = 2 << 20;
+    let http = HttpLimits { body: BODY, body_time: Duration::from_hours(1), ..HttpLimits::default() };
+    let rig = Arc::new(Rig::with(Limits::default(), http, None));
+    let read = Arc::default();
+    // a mebibyte of each is not counted, and the room is four bodies
+    let stuck: Vec<_> = (0..8)
+        .map(|_| {
+            let (rig, body) = (Arc::clone(&rig), Stuck(BODY, Arc::clone(&read)));
+            tokio::spawn(async move { rig.post("/predict", Body::new(body)).await.status })
+        })
+        .collect();
+    while read.load(Ordering::SeqCst) < stuck.len() {
+        tokio::task::yield_now().await;
+    }
+    let late = rig.post("/act", vec![b' '; BODY]).await;
+    assert_eq!(late.status, 429, "{}", late.text);
+    assert!(late.headers.contains_key("retry-after"));
+    assert_eq!(rig.predict(&rig.body).await.status, 200);
+    for task in stuck {
+        task.abort();
+        let _ = task.await;
+    }
+    assert_eq!(rig.post("/predict", vec![b' '; BODY]).await.status, 422);
+}
+
+/// A server on loopback, and its end.
+async fn listening(rig: &Rig) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (address, tokio::spawn(gr00t_serve::http::accept(rig.app.clone(), listener)))
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_loses_its_place() {
+    let http = HttpLimits { connections: 1, write: Duration::from_millis(50), ..HttpLimits::default() };
+    let rig = Rig::with(Limits::default(), http, None);
+    let (address, _server) = listening(&rig).await;
+    let mut greedy = tokio::net::TcpStream::connect(address).await.unwrap();
+    let flood = tokio::spawn(async move {
+        while greedy.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.is_ok() {}
+        // its place is free, though it is still there
+        std::future::pending::<()>().await;
+        drop(greedy);
+    });
+    let mut good = tokio::net::TcpStream::connect(address).await.unwrap();
+    good.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    good.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    flood.abort();
+}
+
+#[tokio::test]
+async fn half_requests_do_not_keep_a_server_that_stops() {
+    let hour = Duration::from_hours(1);
+    let http = HttpLimits { head: hour, body_time: hour, ..HttpLimits::default() };
+    let rig = Rig::with(Limits::default(), http, None);
+    let (address, server) = listening(&rig).await;
+    let mut halves = Vec::new();
+    for half in [
+        "",
+        "G",
+        "GET /health HTTP/1.1\r\n",
+        "POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{",
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(half.as_bytes()).await.unwrap();
+        halves.push(stream);
+    }
+    rig.service.stop();
+    tokio::time::timeout(Duration::from_mins(1), server).await.unwrap().unwrap();
 }
 
 #[tokio::test]

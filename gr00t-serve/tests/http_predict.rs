@@ -106,11 +106,66 @@ async fn what_is_not_the_form_is_422() {
         with(&rig.body, "state", json!({"left_arm": "x"})).to_string(),
         with(&rig.body, "instruction", Value::Null).to_string(),
         with(&rig.body, "prompt", json!("a second instruction")).to_string(),
+        with(&rig.body, "images", Value::Null).to_string(),
+        with(&rig.body, "state", json!({"left_arm": [[0.1], 0.2]})).to_string(),
     ];
     for body in bodies {
         let answer = rig.post("/predict", body.clone()).await;
         assert_eq!(answer.status, 422, "{}: {}", &body[..body.len().min(60)], answer.text);
         assert!(answer.json["detail"][0]["msg"].is_string());
+    }
+    assert_eq!(rig.predict(&rig.body).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_no_robot_has_is_refused_while_it_is_parsed() {
+    let rig = Rig::new();
+    let key = |i: usize| (format!("k{i}"), json!([0]));
+    let twice = |field: &str, key: &str| {
+        let text = rig.body.to_string();
+        let value = rig.body[field][key].to_string();
+        let pair = format!("\"{key}\":{value}");
+        text.replacen(&pair, &format!("{pair},{pair}"), 1)
+    };
+    let cases = [
+        (
+            with(&rig.body, "state", json!({"left_arm": vec![0; 1025]})).to_string(),
+            "state left_arm: a list of more than 1024",
+        ),
+        (
+            with(&rig.body, "state", json!({"left_arm": [vec![0.5; 1025]]})).to_string(),
+            "state left_arm: a list of more than 1024",
+        ),
+        (
+            with(&rig.body, "state", json!({"left_arm": vec![[0]; 17]})).to_string(),
+            "state left_arm: more than 16 time steps",
+        ),
+        (with(&rig.body, "state", (0..65).map(key).collect()).to_string(), "state has more than 64 keys"),
+        (
+            with(&rig.body, "images", json!({"ego_view": vec![""; 17]})).to_string(),
+            "image ego_view: a list of more than 16",
+        ),
+        (
+            with(&rig.body, "images", json!({"ego_view": null})).to_string(),
+            "image ego_view: invalid type: null, expected base64",
+        ),
+        (with(&rig.body, "images", json!("x")).to_string(), "expected images as an object of cameras"),
+        (with(&rig.body, "noise", json!([vec![0; 1025]])).to_string(), "a list of more than 1024"),
+        (with(&rig.body, "noise", json!(vec![[0]; 1025])).to_string(), "a list of more than 1024"),
+        (twice("state", "left_arm"), "state left_arm: comes twice"),
+        (twice("images", "ego_view"), "image ego_view: comes twice"),
+        (
+            json!([rig.body["images"], rig.body["state"], "x", null, 0, null, null, false]).to_string(),
+            "the body is a list",
+        ),
+        (with(&rig.body, "state", json!({"a\nb": [0]})).to_string(), "state key a\\nb of 3 bytes"),
+        (with(&rig.body, &format!("\n{}", "x".repeat(9999)), json!(1)).to_string(), "unknown field `\\nx"),
+    ];
+    for (body, wanted) in cases {
+        let answer = rig.post("/predict", body).await;
+        let said = answer.json["detail"][0]["msg"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(answer.status, 422, "{wanted}: {}", answer.text);
+        assert!(said.contains(wanted) && !said.contains('\n') && said.len() < 600, "{wanted}: {said}");
     }
     assert_eq!(rig.predict(&rig.body).await.status, 200);
 }

@@ -1,6 +1,7 @@
 //! NumPy's array-protocol type strings (`<f4`, `|u1`, `<U5`); source: NumPy's `numpy.lib.format` and `dtype.str`.
 
 use super::error::{CodecError, Result};
+use super::text::shown;
 
 /// Bytes of one UCS-4 code unit.
 const UCS4_BYTES: usize = 4;
@@ -75,12 +76,12 @@ impl Descr {
 /// Text, or a refusal that says what is wanted.
 fn other(text: &str, kind: &str) -> Result<Dtype> {
     if kind.starts_with('O') || kind == "object" {
-        return Err(CodecError::Pickle(format!("dtype {text:?} (Python objects)")));
+        return Err(CodecError::Pickle(format!("dtype {:?} (Python objects)", shown(text))));
     }
     let unsupported = || {
-        let shown: String = text.chars().take(32).collect();
         CodecError::Array(format!(
-            "dtype {shown:?} is not supported, wanted bool, u1 to u8, i1 to i8, f2, f4, f8 or U"
+            "dtype {:?} is not supported, wanted bool, u1 to u8, i1 to i8, f2, f4, f8 or U",
+            shown(text)
         ))
     };
     let digits = kind.strip_prefix('U').ok_or_else(unsupported)?;

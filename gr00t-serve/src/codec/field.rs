@@ -68,6 +68,9 @@ impl Numbers {
             };
             return Err(format!("got shape {shape:?}, wanted [1, height, width, 3]{hint}"));
         }
+        if height == 0 || width == 0 {
+            return Err(format!("got shape {shape:?}, a frame without pixels"));
+        }
         let count = leading(lead, batch, "[1, height, width, 3]", &shape)?;
         let got = self.elements.dtype();
         let pixels = match self.elements {

@@ -13,6 +13,7 @@ use super::array::Array;
 use super::dtype::Descr;
 use super::error::{CodecError, Result};
 use super::limits::{Budget, Limits};
+use super::text::check_key;
 use super::value::Value;
 
 const ARRAY_TAG: &str = "__numpy__";
@@ -123,6 +124,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut seen = std::collections::HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             self.take()?;
+            check_key(&key).map_err(A::Error::custom)?;
             if !seen.insert(key.clone()) {
                 return Err(A::Error::custom(format!("key {key:?} comes twice")));
             }

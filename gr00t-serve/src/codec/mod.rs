@@ -22,6 +22,7 @@ mod msgpack;
 pub mod msgpack_numpy;
 pub mod npy;
 mod observation;
+pub(crate) mod text;
 mod value;
 
 pub use act::{ActBody, decode_act};

@@ -11,6 +11,7 @@ use rmp::encode::{ByteBuf, ValueWriteError};
 
 use super::error::{CodecError, Result};
 use super::limits::{Budget, Limits};
+use super::text::{check_key, shown};
 
 /// A decoded message. Text and bytes are the input's.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,8 +117,10 @@ impl<'a> Reader<'a> {
                 let length = self.length(marker - 0xde + 1)?;
                 self.map(length, depth)?
             }
-            Marker::Reserved
-            | Marker::FixExt1
+            Marker::Reserved => {
+                return Err(CodecError::Msgpack("marker 0xc1, which msgpack never uses".to_owned()));
+            }
+            Marker::FixExt1
             | Marker::FixExt2
             | Marker::FixExt4
             | Marker::FixExt8
@@ -151,8 +154,9 @@ impl<'a> Reader<'a> {
                 }
                 _ => return Err(CodecError::Msgpack("a map key is neither text nor bytes".to_owned())),
             };
+            check_key(key.text).map_err(CodecError::Msgpack)?;
             if !seen.insert(key.text) {
-                return Err(CodecError::Msgpack(format!("key {:?} comes twice", shown(key.text))));
+                return Err(CodecError::Msgpack(format!("key {} comes twice", shown(key.text))));
             }
             pairs.push((key, self.value(depth + 1)?));
         }
@@ -196,12 +200,6 @@ impl<'a> Reader<'a> {
     fn cut(&self, wanted: usize) -> CodecError {
         CodecError::Msgpack(format!("cut short: {} bytes left, at least {wanted} wanted", self.rest.len()))
     }
-}
-
-/// The start of a client's text, for messages.
-fn shown(text: &str) -> String {
-    const SHOWN_CHARS: usize = 64;
-    text.chars().take(SHOWN_CHARS).collect()
 }
 
 /// Writes one message.

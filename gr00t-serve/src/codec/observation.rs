@@ -13,6 +13,8 @@ pub const SEED_KEY: &str = "gr00t_tt.seed";
 const OWN_PREFIX: &str = "gr00t_tt.";
 /// Most observations in one message.
 pub const MAX_BATCH: usize = 64;
+/// Most keys in one message; a robot has a dozen.
+const MAX_KEYS: usize = 256;
 
 /// The names that the served robot reads, in the model's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,6 +75,10 @@ pub fn observations(message: Value, robot: &RobotKeys) -> Result<Batch> {
     for (key, value) in pairs {
         parts.add(key, value, robot);
     }
+    let keys = parts.keys();
+    if keys > MAX_KEYS {
+        return Err(CodecError::TooLarge { what: "number of keys", got: keys, most: MAX_KEYS });
+    }
     parts.assemble(robot)
 }
 
@@ -128,6 +134,12 @@ impl Parts {
             }
             Role::Unknown => self.ignored.push(key),
         }
+    }
+
+    fn keys(&self) -> usize {
+        [self.video.len(), self.state.len(), self.instructions.len(), self.ignored.len(), self.problems.len()]
+            .iter()
+            .sum()
     }
 
     /// The size of the batch, if there is one.

@@ -19,8 +19,8 @@ const ACTION_PREFIX: &str = "action.";
 
 /// As upstream: strict image size, fresh noise unless the key `gr00t_tt.seed` says otherwise, batches.
 pub(super) async fn act(State(app): State<App>, body: Body) -> Response {
-    let bytes = match middle::body(&app, body).await {
-        Ok(bytes) => bytes,
+    let (bytes, share) = match middle::body(&app, body).await {
+        Ok(body) => body,
         Err(response) => return response,
     };
     let robot = match app.service().robot() {
@@ -30,7 +30,9 @@ pub(super) async fn act(State(app): State<App>, body: Body) -> Response {
     let limits = Limits { bytes: app.0.limits.body, ..Limits::default() };
     let keys = RobotKeys::from(&*robot);
     let read = move |bytes: &[u8]| observations(decode_act(bytes, limits)?.observation, &keys);
-    let answer = match upstream::decode(bytes, read).await {
+    let batch = upstream::decode(bytes, read).await;
+    drop(share);
+    let answer = match batch {
         Ok(batch) => upstream::answer_batch(app.service(), batch).await,
         Err(error) => Err(error),
     };

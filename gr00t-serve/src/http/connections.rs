@@ -8,9 +8,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::App;
+use super::patient::Patient;
+use crate::farewell::farewell;
 
 /// Most headers of a request.
 const MAX_HEADERS: usize = 64;
@@ -20,28 +23,27 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const ACCEPT_RETRY: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Serves connections until the service stops. Those open then finish the request that they are at: it returns when the last
-/// answer is written, or its client has been given the time of a body to take it.
+/// answer is written, or its client has been given a little time to take it.
 pub async fn accept(app: App, listener: TcpListener) {
-    let slots = Arc::new(Semaphore::new(app.0.limits.connections));
-    accept_until_stopped(&app, listener, &slots).await;
-    let all = u32::try_from(app.0.limits.connections).unwrap_or(u32::MAX);
-    if tokio::time::timeout(app.0.limits.body_time, slots.acquire_many(all)).await.is_err() {
-        warn!("connections were still open after {} s", app.0.limits.body_time.as_secs());
-    }
+    let clients = accept_until_stopped(&app, listener).await;
+    farewell(app.service(), clients).await;
 }
 
 /// Takes the listener, so that no new connection waits for an answer that would not come.
-async fn accept_until_stopped(app: &App, listener: TcpListener, slots: &Arc<Semaphore>) {
+async fn accept_until_stopped(app: &App, listener: TcpListener) -> JoinSet<()> {
+    let slots = Arc::new(Semaphore::new(app.0.limits.connections));
+    let mut clients = JoinSet::new();
     loop {
         let next = async {
             // a client beyond the limit waits in the listener's backlog
-            let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
+            let slot = Arc::clone(&slots).acquire_owned().await.map_err(io::Error::other)?;
             Ok::<_, io::Error>((listener.accept().await?.0, slot))
         };
         tokio::select! {
-            () = app.service().stopping() => return,
+            () = app.service().stopping() => return clients,
+            Some(_) = clients.join_next(), if !clients.is_empty() => {}
             accepted = next => match accepted {
-                Ok((stream, slot)) => { tokio::spawn(connection(app.clone(), stream, slot)); }
+                Ok((stream, slot)) => { clients.spawn(connection(app.clone(), stream, slot)); }
                 Err(error) => {
                     warn!("accept: {error}");
                     tokio::time::sleep(ACCEPT_RETRY).await;
@@ -54,6 +56,7 @@ async fn accept_until_stopped(app: &App, listener: TcpListener, slots: &Arc<Sema
 async fn connection(app: App, stream: TcpStream, _slot: OwnedSemaphorePermit) {
     // answers are small and waited for
     let _ = stream.set_nodelay(true);
+    let stream = Patient::new(stream, app.0.limits.write);
     let service = TowerToHyperService::new(app.router());
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -10,12 +10,16 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use bytes::BytesMut;
+use gr00t_host::OneLine;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use tracing::{Instrument, info, info_span};
 
 use super::App;
 use super::answer::detail;
+use crate::codec::text::shown;
+use crate::room::Share;
 
 const REQUEST_ID: &str = "x-request-id";
 /// Longest id that is taken over from a client.
@@ -35,12 +39,13 @@ pub(super) async fn trace(State(app): State<App>, request: Request, next: Next) 
 }
 
 fn log(method: &Method, route: &str, status: StatusCode, started: Instant) {
+    let name = shown(method.as_str());
     let ms = started.elapsed().as_secs_f64() * 1e3;
     // probes come every few seconds and say nothing
     if method == Method::GET && status.is_success() {
-        tracing::debug!("{method} {route} {} {ms:.1} ms", status.as_u16());
+        tracing::debug!("{name} {route} {} {ms:.1} ms", status.as_u16());
     } else {
-        info!("{method} {route} {} {ms:.1} ms", status.as_u16());
+        info!("{name} {route} {} {ms:.1} ms", status.as_u16());
     }
 }
 
@@ -98,29 +103,67 @@ pub(super) async fn method_not_allowed() -> Response {
     detail(StatusCode::METHOD_NOT_ALLOWED, "the route has no such method; /openapi.json lists all")
 }
 
-/// The whole body, within the limits of size and time.
+/// Lets bodies pass that are sent as they are.
+pub(super) async fn plain_body(State(app): State<App>, request: Request, next: Next) -> Response {
+    match request.headers().get(header::CONTENT_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            let coding = shown(&String::from_utf8_lossy(coding.as_bytes()));
+            let what = format!("content-encoding {coding} is not read, send the body as it is");
+            unread(&app, StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body", what)
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// The whole body, within the limits of size, time and memory, and its share of the memory, to be kept until the body is parsed.
 ///
 /// # Errors
 /// The answer to give.
-pub(super) async fn body(app: &App, body: Body) -> Result<Bytes, Response> {
+pub(super) async fn body(app: &App, body: Body) -> Result<(Bytes, Share), Response> {
     let limits = &app.0.limits;
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > limits.body {
         return Err(unread(app, StatusCode::PAYLOAD_TOO_LARGE, "too_large", too_large(limits.body)));
     }
-    let collected = tokio::time::timeout(limits.body_time, Limited::new(body, limits.body).collect()).await;
+    let mut share = app.0.room.share();
+    let collected = tokio::time::timeout(limits.body_time, collect(body, limits.body, &mut share)).await;
     let (status, kind, what) = match collected {
-        Ok(Ok(collected)) => return Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            (StatusCode::PAYLOAD_TOO_LARGE, "too_large", too_large(limits.body))
-        }
-        Ok(Err(error)) => (StatusCode::BAD_REQUEST, "broken_body", format!("the body broke off: {error}")),
+        Ok(Ok(bytes)) => return Ok((bytes, share)),
+        Ok(Err(Unread::TooLarge)) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", too_large(limits.body)),
+        Ok(Err(Unread::NoRoom)) => (StatusCode::TOO_MANY_REQUESTS, "no_room", share.refusal()),
+        Ok(Err(Unread::Broken(what))) => (StatusCode::BAD_REQUEST, "broken_body", what),
         Err(_) => {
             let what = format!("the body did not arrive within {} s", limits.body_time.as_secs_f64());
             (StatusCode::REQUEST_TIMEOUT, "slow_body", what)
         }
     };
     Err(unread(app, status, kind, what))
+}
+
+/// Why a body was not read to its end.
+enum Unread {
+    TooLarge,
+    NoRoom,
+    Broken(String),
+}
+
+async fn collect(body: Body, most: usize, share: &mut Share) -> Result<Bytes, Unread> {
+    let mut body = Limited::new(body, most);
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                return Unread::TooLarge;
+            }
+            Unread::Broken(format!("the body broke off: {}", OneLine(error)))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if !share.grow(data.len()) {
+            return Err(Unread::NoRoom);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes.freeze())
 }
 
 fn too_large(most: usize) -> String {
@@ -132,5 +175,8 @@ fn unread(app: &App, status: StatusCode, kind: &'static str, what: String) -> Re
     app.service().metrics().error(kind);
     let mut response = detail(status, what);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     response
 }

@@ -8,8 +8,10 @@ mod health;
 mod middle;
 mod openapi;
 mod page;
+mod patient;
 mod predict;
 mod predict_body;
+mod predict_fields;
 mod predict_reply;
 
 use std::sync::{Arc, OnceLock};
@@ -23,6 +25,7 @@ use axum::routing::{get, post};
 use crate::about::About;
 use crate::auth::Token;
 use crate::origin::Origins;
+use crate::room::Room;
 use crate::service::Service;
 
 pub use connections::accept;
@@ -42,6 +45,8 @@ pub struct HttpLimits {
     pub head: Duration,
     /// Longest time for a body to arrive.
     pub body_time: Duration,
+    /// Longest time for a client to take none of its answer.
+    pub write: Duration,
     /// Web pages that may use the server, beside its own.
     pub origins: Origins,
 }
@@ -54,6 +59,7 @@ impl Default for HttpLimits {
             connections: 256,
             head: Duration::from_mins(1),
             body_time: Duration::from_secs(30),
+            write: Duration::from_secs(30),
             origins: Origins::default(),
         }
     }
@@ -69,12 +75,15 @@ struct Inner {
     token: Option<Token>,
     limits: HttpLimits,
     about: OnceLock<About>,
+    /// Room for bodies.
+    room: Room,
 }
 
 impl App {
     /// Routes for `service`; with a token, only for clients that show it.
     pub fn new(service: Service, token: Option<Token>, limits: HttpLimits) -> Self {
-        Self(Arc::new(Inner { service, token, limits, about: OnceLock::new() }))
+        let room = Room::of(limits.body);
+        Self(Arc::new(Inner { service, token, limits, about: OnceLock::new(), room }))
     }
 
     /// Says what the server is, once.
@@ -104,6 +113,7 @@ impl App {
             .route("/metrics", get(health::metrics))
             .route("/predict", post(predict::predict))
             .route("/act", post(act::act))
+            .route_layer(from_fn_with_state(self.clone(), middle::plain_body))
             .route_layer(from_fn_with_state(self.clone(), middle::authorize));
         Router::new()
             .route("/", get(page::page))

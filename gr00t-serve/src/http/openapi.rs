@@ -19,9 +19,14 @@ const ROUTES: [(&str, &str, &str, &[u16]); 9] = [
         "post",
         "/predict",
         "One observation to one action chunk",
-        &[400, 401, 408, 413, 422, 429, 500, 503, 504],
+        &[400, 401, 408, 413, 415, 422, 429, 500, 503, 504],
     ),
-    ("post", "/act", "The same in NVIDIA's json_numpy form", &[400, 401, 408, 413, 422, 429, 500, 503, 504]),
+    (
+        "post",
+        "/act",
+        "The same in NVIDIA's json_numpy form",
+        &[400, 401, 408, 413, 415, 422, 429, 500, 503, 504],
+    ),
 ];
 
 pub(super) async fn openapi(State(app): State<App>) -> Json<Value> {

@@ -19,8 +19,9 @@ const INLINE_BYTES: usize = 1 << 20;
 
 /// 422 for what is not this request, 400 with everything that does not fit the robot, 429 where too many wait.
 pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
-    let bytes = match middle::body(&app, body).await {
-        Ok(bytes) => bytes,
+    // kept until the pictures are decoded: the texts of the body are parts of the request till then
+    let (bytes, share) = match middle::body(&app, body).await {
+        Ok(body) => body,
         Err(response) => return response,
     };
     // long ones would hold up the sockets
@@ -46,6 +47,7 @@ pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
         .service()
         .predict_from(move |robot| {
             let (request, echo) = body.into_request(robot);
+            drop(share);
             let _ = its_echo.set(echo);
             Ok(request)
         })

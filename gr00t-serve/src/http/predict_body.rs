@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use gr00t_host::OneLine;
 use gr00t_host::image::Frame;
 use gr00t_host::noise::Noise;
-use gr00t_host::observation::{Observation, Row, StateDtype};
+use gr00t_host::observation::{Observation, StateDtype};
 use serde::Deserialize;
 
 use super::IMAGE_SIDES;
+use super::predict_fields::{Fields, Image, NoiseRows, Row};
+use crate::codec::text::shown;
 use crate::service::{Request, Robot, Rules};
 
 /// Standard base64, padded or not.
@@ -19,12 +22,15 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// What is said of a body that is not the form.
+const MAX_MESSAGE_CHARS: usize = 500;
+
 /// One observation, as clients send it. Unknown fields are errors.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PredictBody {
-    images: BTreeMap<String, Image>,
-    state: BTreeMap<String, Row>,
+    images: Fields<Image>,
+    state: Fields<Row>,
     #[serde(alias = "language", alias = "prompt")]
     instruction: String,
     #[serde(default)]
@@ -32,19 +38,11 @@ pub(super) struct PredictBody {
     #[serde(default)]
     seed: Option<u64>,
     #[serde(default)]
-    noise: Option<Vec<Vec<f32>>>,
+    noise: Option<NoiseRows>,
     #[serde(default)]
     state_dtype: Option<StateDtype>,
     #[serde(default)]
     return_normalized: bool,
-}
-
-/// Base64 of a picture, alone or as a list of one frame.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Image {
-    One(String),
-    Frames(Vec<String>),
 }
 
 /// What the answer repeats of the request.
@@ -64,15 +62,17 @@ impl PredictBody {
     /// Parses the JSON.
     ///
     /// # Errors
-    /// The reason: syntax, types, unknown or missing fields.
+    /// The reason, in one line: syntax, types, unknown or missing fields, more values than any robot has.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let body: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        let wrong = |(key, row): (&String, &Row)| match row {
-            Row::Other(what) => Some(format!("state {key}: {what}")),
-            Row::Flat(_) | Row::Nested(_) => None,
-        };
-        let wrong: Vec<String> = body.state.iter().filter_map(wrong).collect();
-        if wrong.is_empty() { Ok(body) } else { Err(wrong.join("; ")) }
+        // serde takes a list of the fields' values for the object
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err("the body is a list, wanted an object".into());
+        }
+        serde_json::from_slice(bytes).map_err(|error| {
+            // it repeats the client's names and texts, whatever their length
+            let what: String = error.to_string().chars().take(MAX_MESSAGE_CHARS).collect();
+            OneLine(what).to_string()
+        })
     }
 
     /// The request for `robot`, with everything that is wrong with it, and what the answer repeats.
@@ -89,7 +89,7 @@ impl PredictBody {
             ..Echo::default()
         };
         let mut observation = Observation::default();
-        for (camera, image) in self.images {
+        for (camera, image) in self.images.0 {
             match frame(image) {
                 Ok(frame) => {
                     echo.received_hw.insert(camera.clone(), [frame.height(), frame.width()]);
@@ -98,7 +98,7 @@ impl PredictBody {
                 Err(what) => problems.push(format!("image {camera}: {what}")),
             }
         }
-        for (key, row) in self.state {
+        for (key, row) in self.state.0 {
             match one_step(row) {
                 Ok(values) => {
                     observation.state.insert(key, dtype.narrow(values));
@@ -112,7 +112,7 @@ impl PredictBody {
         observation.instruction = Some(self.instruction);
         let served = robot.data_config.embodiment.name();
         if let Some(embodiment) = self.embodiment.filter(|embodiment| embodiment != served) {
-            problems.push(format!("embodiment: got {embodiment:?}, this server's is {served}"));
+            problems.push(format!("embodiment: got {}, this server's is {served}", shown(&embodiment)));
         }
         let noise = match (self.seed, self.noise) {
             (Some(_), Some(_)) => {
@@ -160,14 +160,14 @@ fn one_step(row: Row) -> Result<Vec<f64>, String> {
         Row::Flat(values) => Ok(values),
         Row::Nested(mut rows) if rows.len() == 1 => Ok(rows.pop().unwrap_or_default()),
         Row::Nested(rows) => Err(format!("{} time steps, wanted 1", rows.len())),
-        Row::Other(what) => Err(what),
     }
 }
 
-fn explicit(rows: &[Vec<f32>], horizon: usize) -> Result<Noise, String> {
-    let width = rows.first().map_or(0, Vec::len);
-    if rows.len() != horizon || rows.iter().any(|row| row.len() != width) {
+fn explicit(rows: &NoiseRows, horizon: usize) -> Result<Noise, String> {
+    let rows = &rows.0;
+    let width = rows.first().map_or(0, |row| row.0.len());
+    if rows.len() != horizon || rows.iter().any(|row| row.0.len() != width) {
         return Err(format!("{} rows, wanted {horizon} of equal length", rows.len()));
     }
-    Ok(Noise::Explicit(rows.concat()))
+    Ok(Noise::Explicit(rows.iter().flat_map(|row| row.0.iter().copied()).collect()))
 }

@@ -11,17 +11,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
 
+use super::counted::{Counted, Counter};
 use super::head;
 use super::server::Options;
 use crate::codec::msgpack_numpy::{self, Dialect};
 use crate::codec::{CodecError, Limits, Value, action_arrays, action_matrix};
+use crate::room::Share;
 use crate::service::{Robot, Service, State};
 use crate::upstream::{self, UpstreamError};
 
@@ -43,8 +45,6 @@ pub(super) enum Ended {
     Io(#[from] std::io::Error),
     #[error("no {0} within {secs} s", secs = .1.as_secs())]
     Slow(&'static str, Duration),
-    #[error("{0}")]
-    Refused(String),
 }
 
 impl From<WsError> for Ended {
@@ -56,27 +56,46 @@ impl From<WsError> for Ended {
 type Work<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, UpstreamError>> + Send + 'a>>;
 
 /// Serves one client until it leaves or the server stops.
-pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Options) -> Result<(), Ended> {
+pub(super) async fn serve(
+    stream: TcpStream,
+    service: &Service,
+    options: &Options,
+    share: Share,
+) -> Result<(), Ended> {
     stream.set_nodelay(true)?;
     let (mut read, mut write) = stream.into_split();
     let robot = timeout(HANDSHAKE_LIMIT, async {
-        let head = head::read(&mut read).await?;
+        let Some(head) = head::read(&mut read).await? else {
+            write
+                .write_all(&head::answer("431 Request Header Fields Too Large", "too long a head\n"))
+                .await?;
+            return Ok(None);
+        };
         let plain = match (head::path(&head), service.robot()) {
             (Some("/healthz"), _) if service.state() == State::Ready => head::answer("200 OK", "OK\n"),
             (Some("/healthz"), _) => {
                 head::answer("503 Service Unavailable", &format!("{}\n", service.state().name()))
             }
             (_, Err(error)) => head::answer("503 Service Unavailable", &format!("{error}\n")),
-            (_, Ok(robot)) => return Ok(Some((head, robot))),
+            (_, Ok(robot)) => match head::refusal(&head) {
+                Some(refusal) => refusal,
+                None => return Ok(Some((head, robot))),
+            },
         };
         write.write_all(&plain).await?;
         Ok::<_, Ended>(None)
     })
     .await
     .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
-    let Some((head, robot)) = robot else { return Ok(()) };
+    let Some((head, robot)) = robot else {
+        // as below
+        let _ = timeout(LINGER_LIMIT, linger(&mut tokio::io::join(read, write))).await;
+        return Ok(());
+    };
 
-    let stream = tokio::io::join(Cursor::new(head).chain(read), write);
+    let counter = Counter::new(share);
+    let read = Counted { stream: Cursor::new(head).chain(read), counter: counter.clone() };
+    let stream = tokio::io::join(read, write);
     let config = WebSocketConfig::default()
         .max_message_size(Some(options.max_message_bytes))
         .max_frame_size(Some(options.max_message_bytes));
@@ -89,7 +108,8 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
     let (mut output, mut input) = socket.split();
     send(&mut output, Message::Binary(msgpack_numpy::encode(&metadata(&robot), Dialect::default()).into()))
         .await?;
-    let ended = converse(&mut output, &mut input, service, options).await;
+    let ended = converse(&mut output, &mut input, &counter, service, options).await;
+    counter.stop();
     if let Ok(mut socket) = output.reunite(input) {
         // what a client is still sending would otherwise cost it the frames that it has not read
         let _ = timeout(LINGER_LIMIT, linger(socket.get_mut())).await;
@@ -126,11 +146,12 @@ fn refusal(status: StatusCode, what: &str) -> ErrorResponse {
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     output: &mut SplitSink<WebSocketStream<S>, Message>,
     input: &mut SplitStream<WebSocketStream<S>>,
+    counter: &Counter,
     service: &Service,
     options: &Options,
 ) -> Result<(), Ended> {
     let mut work: Option<Work<'_>> = None;
-    let mut waiting: Option<Bytes> = None;
+    let mut waiting: Option<(Bytes, Option<Share>)> = None;
     let mut heard = tokio::time::Instant::now();
     let mut asked = false;
     let mut stopping = false;
@@ -138,10 +159,13 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     let mut started = Instant::now();
     loop {
         if work.is_none() {
-            if let Some(message) = waiting.take() {
+            if let Some((message, share)) = waiting.take() {
                 started = Instant::now();
                 service.metrics().request("websocket", "infer");
-                work = Some(Box::pin(infer(service, options, message, prev_total_ms)));
+                work = Some(Box::pin(async move {
+                    let _share = share;
+                    infer(service, options, message, prev_total_ms).await
+                }));
             } else if stopping {
                 return close(output, CloseCode::Away, "the server stops").await;
             }
@@ -151,18 +175,24 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             message = input.next(), if waiting.is_none() => {
                 (heard, asked) = (tokio::time::Instant::now(), false);
                 match message {
-                    None | Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed)) => return Ok(()),
-                    Some(Ok(Message::Binary(message))) => waiting = Some(message),
+                    Some(Ok(Message::Close(_))) => {
+                        // tungstenite has the answer ready; it says that the connection is closed once that is out
+                        let _ = timeout(SEND_LIMIT, output.flush()).await;
+                        return Ok(());
+                    }
+                    None | Some(Err(WsError::ConnectionClosed)) => return Ok(()),
+                    Some(Ok(Message::Binary(message))) => waiting = Some((message, counter.take())),
                     Some(Ok(Message::Text(_))) => {
                         let error = CodecError::Msgpack("got a text frame, wanted a binary one".to_owned());
                         return refuse(output, &error.into()).await;
                     }
-                    Some(Ok(_)) => {}
-                    Some(Err(WsError::Capacity(error @ CapacityError::MessageTooLong { .. }))) => {
-                        close(output, CloseCode::Size, &error.to_string()).await?;
-                        return Err(Ended::Refused(error.to_string()));
+                    Some(Ok(_)) => drop(counter.take()),
+                    Some(Err(error)) => {
+                        if let Some(code) = close_code(&error) {
+                            close(output, code, &error.to_string()).await?;
+                        }
+                        return Err(error.into());
                     }
-                    Some(Err(error)) => return Err(error.into()),
                 }
             }
             reply = finished(&mut work), if work.is_some() => {
@@ -183,6 +213,18 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             }
             () = service.stopping(), if !stopping => stopping = true,
         }
+    }
+}
+
+/// What a client hears whose bytes cannot be read on; nothing, if it is gone.
+fn close_code(error: &WsError) -> Option<CloseCode> {
+    match error {
+        WsError::Capacity(CapacityError::MessageTooLong { .. }) => Some(CloseCode::Size),
+        WsError::Utf8(_) => Some(CloseCode::Invalid),
+        WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        WsError::Protocol(_) => Some(CloseCode::Protocol),
+        WsError::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => Some(CloseCode::Again),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! `openpi/serving/websocket_policy_server.py` and `openpi_client/websocket_client_policy.py`.
 
 mod connection;
+mod counted;
 mod head;
 mod server;
 

@@ -10,7 +10,9 @@ use tokio::task::JoinSet;
 use super::connection;
 use crate::auth::Token;
 use crate::codec::Limits;
+use crate::farewell::farewell;
 use crate::origin::Origins;
+use crate::room::Room;
 use crate::service::Service;
 
 /// Pause after the system refused a connection, as it does when it is out of file descriptors.
@@ -45,6 +47,7 @@ impl Default for Options {
 pub async fn serve(listener: TcpListener, service: Service, options: Options) {
     let options = Arc::new(options);
     let places = Arc::new(Semaphore::new(options.max_connections));
+    let room = Room::of(options.max_message_bytes);
     let mut clients = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -64,14 +67,14 @@ pub async fn serve(listener: TcpListener, service: Service, options: Options) {
             tracing::warn!(protocol = "websocket", %peer, most = options.max_connections, "too many clients, turned away");
             continue;
         };
-        let (service, options) = (service.clone(), Arc::clone(&options));
+        let (service, options, share) = (service.clone(), Arc::clone(&options), room.share());
         clients.spawn(async move {
             let _place = place;
-            if let Err(error) = connection::serve(stream, &service, &options).await {
+            if let Err(error) = connection::serve(stream, &service, &options, share).await {
                 tracing::info!(protocol = "websocket", %peer, %error, "connection ended");
             }
         });
     }
     drop(listener);
-    while clients.join_next().await.is_some() {}
+    farewell(&service, clients).await;
 }

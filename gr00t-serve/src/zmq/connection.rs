@@ -11,9 +11,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::endpoint::{Peer, Reply, respond};
-use super::frame::{Decoder, Event, ZmtpError, write_command, write_frame};
+use super::frame::{Decoder, Event, MAX_FRAMES, ZmtpError, write_command, write_frame};
 use super::greeting;
-use super::server::Options;
+use super::server::{Options, Places};
+use crate::room::Share;
 use crate::service::Service;
 
 /// Longest time for greetings and READY.
@@ -22,8 +23,6 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const MESSAGE_LIMIT: Duration = Duration::from_mins(1);
 /// Longest time for a peer to take a reply.
 const SEND_LIMIT: Duration = Duration::from_secs(30);
-/// Silence after which a peer is asked whether it is there, and after which it is given up.
-const QUIET: Duration = Duration::from_mins(1);
 
 /// Why a connection ended other than by the peer's leaving.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +33,8 @@ pub(super) enum Ended {
     Io(#[from] std::io::Error),
     #[error("no {0} within {secs} s", secs = .1.as_secs())]
     Slow(&'static str, Duration),
+    #[error("{0}")]
+    NoRoom(String),
 }
 
 /// Frames in front of a request's delimiter, delimiter included, which its reply has too.
@@ -41,7 +42,12 @@ type Envelope = Vec<Bytes>;
 type Work<'a> = Pin<Box<dyn Future<Output = (Envelope, Reply)> + Send + 'a>>;
 
 /// Serves one peer until it leaves or the server stops. Returns whether it asked for the server to stop.
-pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Options) -> Result<bool, Ended> {
+pub(super) async fn serve(
+    stream: TcpStream,
+    service: &Service,
+    options: &Options,
+    places: &Places,
+) -> Result<bool, Ended> {
     stream.set_nodelay(true)?;
     let (read, mut write) = stream.into_split();
     let mut input = Input {
@@ -49,20 +55,21 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
         buffer: BytesMut::new(),
         decoder: Decoder::new(options.max_message_bytes),
         started: None,
+        share: places.room.share(),
     };
     let pings = timeout(HANDSHAKE_LIMIT, handshake(&mut input, &mut write))
         .await
         .map_err(|_| Ended::Slow("handshake", HANDSHAKE_LIMIT))??;
     let peer = Peer::default();
     let mut work: Option<Work<'_>> = None;
-    let mut waiting: Option<Event> = None;
+    let mut waiting: Option<(Event, Share)> = None;
     let mut heard = Instant::now();
     let mut asked = false;
     let mut stopping = false;
     loop {
         if work.is_none() {
-            if let Some(event) = waiting.take() {
-                work = Some(Box::pin(answer(event, service, options, &peer)));
+            if let Some((event, share)) = waiting.take() {
+                work = Some(Box::pin(answer(event, share, service, options, &peer)));
             } else if stopping {
                 return Ok(false);
             }
@@ -77,7 +84,7 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
                 }
                 Some(event) => {
                     (heard, asked) = (Instant::now(), false);
-                    waiting = Some(event);
+                    waiting = Some((event, input.share.take()));
                 }
             },
             (envelope, reply) = finished(&mut work), if work.is_some() => {
@@ -88,9 +95,14 @@ pub(super) async fn serve(stream: TcpStream, service: &Service, options: &Option
                     return Ok(true);
                 }
             }
-            () = tokio::time::sleep_until(heard + QUIET), if work.is_none() && pings => {
-                if asked {
-                    return Err(Ended::Slow("sign of life", QUIET));
+            () = tokio::time::sleep_until(heard + places.quiet), if work.is_none() => {
+                if asked || !pings && places.are_taken() {
+                    return Err(Ended::Slow("sign of life", places.quiet));
+                }
+                if !pings {
+                    // such a peer cannot be asked; it may stay while nobody needs its place
+                    heard = Instant::now();
+                    continue;
                 }
                 let mut ping = Vec::new();
                 write_command(&mut ping, b"\x04PING\0\0");
@@ -148,7 +160,13 @@ async fn send(write: &mut OwnedWriteHalf, bytes: &[u8]) -> Result<(), Ended> {
 }
 
 /// Answers one message.
-async fn answer(event: Event, service: &Service, options: &Options, peer: &Peer) -> (Envelope, Reply) {
+async fn answer(
+    event: Event,
+    _share: Share,
+    service: &Service,
+    options: &Options,
+    peer: &Peer,
+) -> (Envelope, Reply) {
     match event {
         Event::Message(mut frames) => {
             let delimiter = frames.iter().position(Bytes::is_empty).map_or(0, |at| at + 1);
@@ -165,11 +183,19 @@ async fn answer(event: Event, service: &Service, options: &Options, peer: &Peer)
         Event::TooLarge(frames, got) => {
             let most = options.max_message_bytes;
             let reply = Reply::error(format!("message of {got} bytes or more, at most {most} are taken"));
-            (frames.into_iter().take_while(Bytes::is_empty).take(1).collect(), reply)
+            (delimiter(frames), reply)
+        }
+        Event::TooManyFrames(frames) => {
+            (delimiter(frames), Reply::error(format!("message of more than {MAX_FRAMES} frames")))
         }
         // commands are served where they are read
         Event::Command(_) => (Vec::new(), Reply::error("a command is no request")),
     }
+}
+
+/// The stock envelope, if the message has it.
+fn delimiter(frames: Vec<Bytes>) -> Envelope {
+    frames.into_iter().take_while(Bytes::is_empty).take(1).collect()
 }
 
 /// The reply's frames.
@@ -189,6 +215,8 @@ struct Input {
     decoder: Decoder,
     /// When the message that is on its way began.
     started: Option<Instant>,
+    /// What that message takes up.
+    share: Share,
 }
 
 impl Input {
@@ -213,6 +241,9 @@ impl Input {
             };
             if count == 0 {
                 return Ok(None);
+            }
+            if !self.share.set(self.decoder.bytes_kept(&self.buffer)) {
+                return Err(Ended::NoRoom(self.share.refusal()));
             }
         }
     }

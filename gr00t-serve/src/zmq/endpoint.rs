@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 
 use super::server::Options;
+use crate::codec::text::shown;
 use crate::codec::{CodecError, Limits, Value, action_arrays, msg_serializer};
 use crate::service::{Robot, Service};
 use crate::upstream::{self, UpstreamError};
@@ -123,10 +124,7 @@ async fn dispatch(
             Ok(Reply { kill: true, ..reply })
         }
         "kill" => Ok(Reply::error("kill is not allowed on this server")),
-        unknown => {
-            let shown: String = unknown.chars().take(64).collect();
-            Ok(Reply::error(format!("Unknown endpoint: {shown}")))
-        }
+        unknown => Ok(Reply::error(format!("Unknown endpoint: {}", shown(unknown)))),
     }
 }
 

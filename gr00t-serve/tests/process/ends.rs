@@ -38,6 +38,31 @@ fn told_to_stop_while_the_reference_runs_it_does_not_wait_for_it() {
 }
 
 #[test]
+fn half_requests_do_not_keep_it() {
+    let flags = ["--port", "0", "--zmq-port", "0", "--websocket-port", "0", "--warmup-runs", "1"];
+    let mut run = command(PROGRAM);
+    run.args(MINI).args(flags);
+    let mut server = Server::of(run);
+    let addresses = ["HTTP", "ZeroMQ", "WebSocket"].map(|protocol| server.address(protocol));
+    server.until(READY);
+    let half = |address| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut stream, b"G").unwrap();
+        stream
+    };
+    let silent = addresses.map(|address| std::net::TcpStream::connect(address).unwrap());
+    let halves = addresses.map(half);
+    let told = Instant::now();
+    let (rest, status) = server.stop();
+    // each of them used to have 10 s or more of its own
+    // less than the 30 s that a request may take to arrive
+    assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
+    assert!(status.success() && rest.contains("Closing device"), "{status}: {rest}");
+    assert!(!rest.contains(STILL_RUNNING), "not cut short: {rest}");
+    drop((silent, halves));
+}
+
+#[test]
 fn killed_it_starts_again_on_the_same_ports() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().to_str().unwrap();

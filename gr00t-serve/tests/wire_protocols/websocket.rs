@@ -10,6 +10,7 @@ use gr00t_serve::{websocket, zmq};
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::HandshakeError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
@@ -183,6 +184,82 @@ fn pings_and_new_handshakes_are_answered_while_the_device_is_busy() {
     drop(open(&rig));
     rig.gate.open();
     binary(&mut busy);
+}
+
+fn code(client: &mut Client) -> CloseCode {
+    match client.read().unwrap() {
+        Message::Close(Some(frame)) => frame.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_close_is_answered_and_broken_frames_are_told_why() {
+    let rig = Rig::new();
+    let mut client = open(&rig);
+    client.close(Some(CloseFrame { code: CloseCode::Normal, reason: "done".into() })).unwrap();
+    assert_eq!(code(&mut client), CloseCode::Normal);
+    assert!(matches!(client.read(), Err(Error::ConnectionClosed)));
+
+    // not masked, an opcode that does not exist, a reserved bit, a text that is not UTF-8
+    let cases: [(&[u8], CloseCode); 4] = [
+        (b"\x82\x01a", CloseCode::Protocol),
+        (b"\x83\x81\0\0\0\0a", CloseCode::Protocol),
+        (b"\xc2\x81\0\0\0\0a", CloseCode::Protocol),
+        (b"\x81\x82\0\0\0\0\xff\xfe", CloseCode::Invalid),
+    ];
+    for (frame, wanted) in cases {
+        let mut client = open(&rig);
+        client.get_mut().write_all(frame).unwrap();
+        assert_eq!(code(&mut client), wanted, "{frame:x?}");
+    }
+}
+
+#[test]
+fn what_opens_no_websocket_is_answered_in_http() {
+    let rig = Rig::new();
+    let long = format!("GET / HTTP/1.1\r\nx: {}", "a".repeat(40_000));
+    for (head, status) in [
+        ("POST / HTTP/1.1\r\nhost: x\r\n\r\n", "405"),
+        ("GET / HTTP/1.1\r\nhost: x\r\n\r\n", "426"),
+        ("nonsense\r\n\r\n", "400"),
+        (long.as_str(), "431"),
+    ] {
+        let mut stream = connect(rig.websocket);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{status}: {answer}");
+    }
+}
+
+#[test]
+fn unfinished_messages_leave_room_for_small_ones() {
+    const MESSAGE: usize = 2 << 20;
+    let options = websocket::Options { max_message_bytes: MESSAGE, ..Default::default() };
+    let rig = Rig::with(zmq::Options::default(), options);
+    // a mebibyte of each is not counted, and the room is four messages: eight fit
+    let mut clients: Vec<Client> = (0..12).map(|_| open(&rig)).collect();
+    for client in &mut clients {
+        let head = [&b"\x82\xff"[..], &(MESSAGE as u64).to_be_bytes(), b"mask"].concat();
+        client.get_mut().write_all(&[&head[..], &vec![0; MESSAGE - 1]].concat()).unwrap();
+        client.get_mut().set_nonblocking(true).unwrap();
+    }
+    let until = std::time::Instant::now() + crate::peer::PATIENCE;
+    while clients.len() > 8 {
+        clients.retain_mut(|client| match client.read() {
+            Ok(Message::Close(Some(frame))) => {
+                assert_eq!(frame.code, CloseCode::Again);
+                false
+            }
+            Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => true,
+            other => panic!("{other:?}"),
+        });
+        assert!(std::time::Instant::now() < until, "{} are still there", clients.len());
+        std::thread::yield_now();
+    }
+    open(&rig);
 }
 
 #[test]

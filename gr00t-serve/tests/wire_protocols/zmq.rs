@@ -190,6 +190,67 @@ fn a_message_beyond_the_limit_is_answered_before_it_is_sent() {
 }
 
 #[test]
+fn a_message_of_many_frames_is_said_to_be_one() {
+    let rig = Rig::new();
+    let mut peer = Peer::new(rig.zmq);
+    peer.write(&[&b"\x01\0".repeat(40)[..], b"\0\x01a"].concat());
+    assert!(String::from_utf8_lossy(&peer.reply()).contains("more than 16 frames"));
+    peer.ping();
+}
+
+#[test]
+fn a_clients_text_is_one_short_line_in_answers() {
+    const FORGED: &str = "x\n2026-11-30T12:00:00Z  INFO POST /predict 200\x1b[31m";
+    let rig = Rig::new();
+    let mut peer = Peer::new(rig.zmq);
+    let endpoint = |text: String| vec![("endpoint", Value::Text(text))];
+    let keys = |count: usize| (0..count).map(|i| (format!("k{i}"), Value::Null)).collect::<Vec<_>>();
+    let mut said = vec![
+        error(&peer.ask(endpoint(FORGED.into()))),
+        error(&peer.ask(endpoint("y".repeat(10_000)))),
+        error(&peer.ask(vec![(FORGED, Value::Null)])),
+        error(&peer.act(keys(300))),
+    ];
+    for key in [FORGED.to_owned(), "z".repeat(10_000)] {
+        for data in [
+            Value::map([(key.clone(), Value::Null)]),
+            Value::map([("state", Value::map([(key, Value::Null)]))]),
+        ] {
+            said.push(error(&peer.ask(vec![("data", data)])));
+        }
+    }
+    for text in said {
+        assert!(text.len() < 400 && !text.contains(char::is_control), "{text}");
+    }
+}
+
+#[test]
+fn unfinished_messages_leave_room_for_small_ones() {
+    const MESSAGE: usize = 2 << 20;
+    let rig = rig_with(zmq::Options { max_message_bytes: MESSAGE, ..Default::default() });
+    // a mebibyte of each is not counted, and the room is four messages: eight fit
+    let mut peers: Vec<Peer> = (0..12).map(|_| Peer::new(rig.zmq)).collect();
+    for peer in &mut peers {
+        let head = [&b"\x01\0\x02"[..], &(MESSAGE as u64).to_be_bytes()].concat();
+        // refused in the middle of it, if it is not one of the eight
+        let _ = peer.0.write_all(&[&head[..], &vec![0; MESSAGE - 1]].concat());
+        peer.0.set_nonblocking(true).unwrap();
+    }
+    let is_open = |peer: &mut Peer| {
+        peer.0.read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    let until = std::time::Instant::now() + crate::peer::PATIENCE;
+    while peers.len() > 8 {
+        peers.retain_mut(is_open);
+        assert!(std::time::Instant::now() < until, "{} are still there", peers.len());
+        std::thread::yield_now();
+    }
+    Peer::new(rig.zmq).ping();
+    peers.retain_mut(is_open);
+    assert!(peers.len() >= 7, "{} are still there", peers.len());
+}
+
+#[test]
 fn peers_that_stall_or_vanish_delay_nobody() {
     let rig = Rig::new();
     let _silent = connect(rig.zmq);
