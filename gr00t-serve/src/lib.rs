@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod options;
 pub mod origin;
 pub mod protocols;
+mod request_id;
 mod room;
 pub mod service;
 pub mod tools;

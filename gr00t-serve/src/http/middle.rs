@@ -1,8 +1,5 @@
 //! What every request passes: an id, a log line, the token; and the answers where there is no route.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
@@ -14,11 +11,12 @@ use bytes::BytesMut;
 use gr00t_host::OneLine;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use tracing::{Instrument, info, info_span};
+use tracing::{Instrument, info};
 
 use super::App;
 use super::answer::detail;
 use crate::codec::text::shown;
+use crate::request_id;
 use crate::room::Share;
 
 const REQUEST_ID: &str = "x-request-id";
@@ -29,7 +27,7 @@ const MAX_ID: usize = 64;
 pub(super) async fn trace(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request.headers().get(REQUEST_ID).filter(|id| is_id(id)).cloned().unwrap_or_else(new_id);
-    let span = info_span!("request", id = id.to_str().unwrap_or_default());
+    let span = request_id::span(id.to_str().unwrap_or_default());
     let (method, route) = (request.method().clone(), route(request.uri().path()));
     app.service().metrics().request("http", route);
     let mut response = next.run(request).instrument(span.clone()).await;
@@ -61,13 +59,8 @@ fn is_id(id: &HeaderValue) -> bool {
     (1..=MAX_ID).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic)
 }
 
-/// A start that differs between processes, and a number that counts up.
 fn new_id() -> HeaderValue {
-    static START: OnceLock<u32> = OnceLock::new();
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let start = START.get_or_init(|| RandomState::new().hash_one(()) as u32);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    HeaderValue::try_from(format!("{start:08x}-{number}")).unwrap_or(HeaderValue::from_static("none"))
+    HeaderValue::try_from(request_id::new()).unwrap_or(HeaderValue::from_static("none"))
 }
 
 /// Lets those pass who show the token, where there is one, and no pages of other sites.

@@ -34,6 +34,7 @@ pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
         Ok(Ok(body)) => body,
         Ok(Err(what)) => {
             app.service().metrics().error("unprocessable");
+            warn!("unprocessable: {what}");
             return unprocessable(&what);
         }
         Err(error) => {
@@ -62,7 +63,11 @@ pub(super) async fn predict(State(app): State<App>, body: Body) -> Response {
             Json(PredictReply::new(&reply, &robot, echo, model)).into_response()
         }
         (Err(error), robot, _) => {
-            if !matches!(error, ServiceError::Invalid(_)) {
+            if let ServiceError::Invalid(problems) = &error {
+                // the answer has them all
+                let first = problems.first().map_or("", String::as_str);
+                warn!("{}: {first} (1 of {})", error.kind(), problems.len());
+            } else {
                 warn!("{}: {error}", error.kind());
             }
             refused(&error, robot.ok().as_deref())

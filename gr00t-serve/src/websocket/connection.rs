@@ -17,12 +17,14 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
+use tracing::{Instrument, Span};
 
 use super::counted::{Counted, Counter};
 use super::head;
 use super::server::Options;
 use crate::codec::msgpack_numpy::{self, Dialect};
 use crate::codec::{CodecError, Limits, Value, action_arrays, action_matrix};
+use crate::request_id;
 use crate::room::Share;
 use crate::service::{Robot, Service, State};
 use crate::upstream::{self, UpstreamError};
@@ -157,15 +159,18 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     let mut stopping = false;
     let mut prev_total_ms = None;
     let mut started = Instant::now();
+    let mut span = Span::none();
     loop {
         if work.is_none() {
             if let Some((message, share)) = waiting.take() {
                 started = Instant::now();
                 service.metrics().request("websocket", "infer");
-                work = Some(Box::pin(async move {
+                span = request_id::span(&request_id::new());
+                let infer = async move {
                     let _share = share;
                     infer(service, options, message, prev_total_ms).await
-                }));
+                };
+                work = Some(Box::pin(infer.instrument(span.clone())));
             } else if stopping {
                 return close(output, CloseCode::Away, "the server stops").await;
             }
@@ -199,9 +204,11 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
                 work = None;
                 match reply {
                     Ok(reply) => send(output, Message::Binary(reply.into())).await?,
-                    Err(error) => return refuse(output, &error).await,
+                    Err(error) => return refuse(output, &error).instrument(span).await,
                 }
-                prev_total_ms = Some(milliseconds(started.elapsed()));
+                let total_ms = milliseconds(started.elapsed());
+                span.in_scope(|| tracing::info!(protocol = "websocket", "infer {total_ms:.1} ms"));
+                prev_total_ms = Some(total_ms);
                 heard = tokio::time::Instant::now();
             }
             () = tokio::time::sleep_until(heard + QUIET), if work.is_none() => {

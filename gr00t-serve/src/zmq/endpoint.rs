@@ -2,12 +2,15 @@
 //! `gr00t/policy/server_client.py` (N1.6, N1.7).
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
+use tracing::Instrument;
 
 use super::server::Options;
 use crate::codec::text::shown;
 use crate::codec::{CodecError, Limits, Value, action_arrays, msg_serializer};
+use crate::request_id;
 use crate::service::{Robot, Service};
 use crate::upstream::{self, UpstreamError};
 
@@ -44,6 +47,10 @@ impl Reply {
 
 /// Answers one request; there is a reply whatever it is.
 pub(super) async fn respond(service: &Service, options: &Options, peer: &Peer, body: Bytes) -> Reply {
+    answered(service, options, peer, body).instrument(request_id::span(&request_id::new())).await
+}
+
+async fn answered(service: &Service, options: &Options, peer: &Peer, body: Bytes) -> Reply {
     if is_pickle(&body) {
         service.metrics().request("zmq", "pickle");
         tracing::warn!(
@@ -98,7 +105,11 @@ async fn dispatch(
     match endpoint {
         "get_action" => {
             service.metrics().request("zmq", "get_action");
-            get_action(service, peer, data.unwrap_or(Value::Null)).await
+            let started = Instant::now();
+            let reply = get_action(service, peer, data.unwrap_or(Value::Null)).await?;
+            let ms = started.elapsed().as_secs_f64() * 1e3;
+            tracing::info!(protocol = "zmq", "get_action {ms:.1} ms");
+            Ok(reply)
         }
         "ping" => {
             service.metrics().request("zmq", "ping");

@@ -110,7 +110,7 @@ fn array(shape: &[usize], elements: Elements) -> Value {
     Value::Array(Array::new(shape.to_vec(), elements).unwrap())
 }
 
-fn observation() -> Vec<(String, Value)> {
+pub(crate) fn observation() -> Vec<(String, Value)> {
     let pixels = Elements::U8(vec![90; 256 * 256 * 3]);
     let mut pairs = vec![("video.ego_view".to_owned(), array(&[1, 256, 256, 3], pixels))];
     for (key, dim) in JOINTS {

@@ -10,5 +10,6 @@ mod ends;
 #[allow(dead_code, reason = "the wire tests use the rest")]
 mod peer;
 mod refusals;
+mod request_log;
 mod rights;
 mod server;
