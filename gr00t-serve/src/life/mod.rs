@@ -103,16 +103,6 @@ pub async fn run_on(options: ServeOptions, listener: std::net::TcpListener) -> R
 async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()> {
     let mut signals = signals::Signals::new()?;
     let options = Arc::new(options);
-    let its_options = Arc::clone(&options);
-    let planning = tokio::task::spawn_blocking(move || Plan::new(&its_options));
-    let plan = tokio::select! {
-        plan = planning => Arc::new(plan??),
-        () = signals.stop() => {
-            info!("Shutting down: told to stop before a device was opened");
-            return Ok(());
-        }
-    };
-
     info!("Started server process [{}]", std::process::id());
     info!("Waiting for application startup.");
     for note in &options.notes {
@@ -135,6 +125,16 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
         },
     )?;
     let accepting = server.start();
+
+    let its_options = Arc::clone(&options);
+    let planning = tokio::task::spawn_blocking(move || Plan::new(&its_options));
+    let plan = tokio::select! {
+        plan = planning => Arc::new(plan??),
+        () = signals.stop() => {
+            info!("Shutting down: told to stop before a device was opened");
+            return Ok(());
+        }
+    };
 
     let progress = Progress::new(service.clone());
     let beat = progress.beat();
