@@ -99,6 +99,11 @@ impl Samples {
             self.broken += 1;
             return;
         };
+        // of something that is no server of ours
+        if status == 200 && !body["actions"].is_object() {
+            self.broken += 1;
+            return;
+        }
         *self.statuses.entry(status).or_default() += 1;
         if status != 200 {
             return;
@@ -131,5 +136,25 @@ impl Samples {
             json!({ "min": at(0.0), "median": at(0.5), "p90": at(0.9), "p95": at(0.95), "p99": at(0.99), "max": at(1.0) })
         };
         self.parts.iter().map(|(name, samples)| (name.clone(), figures(samples))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_without_actions_is_none() {
+        let mut samples = Samples::default();
+        for (status, body) in
+            [(200, json!({})), (200, json!("hi")), (429, json!({})), (200, json!({ "actions": {} }))]
+        {
+            samples.add(Ok((status, body)), 1.0);
+        }
+        assert_eq!(
+            (samples.broken, samples.statuses.into_iter().collect::<Vec<_>>()),
+            (2, vec![(200, 1), (429, 1)])
+        );
+        assert_eq!(samples.parts["wall"].len(), 1);
     }
 }
