@@ -19,6 +19,7 @@ pub mod protocols;
 mod request_id;
 mod room;
 pub mod service;
+mod text;
 pub mod tools;
 mod upstream;
 pub mod websocket;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use gr00t_host::OneLine;
-use gr00t_serve::life::{self, Plan};
+use gr00t_serve::life::{self, Plan, Progress};
 use gr00t_serve::options::{Command, ParseError, ServeOptions, environment, parse};
 use gr00t_serve::tools::{bench, bench_in_words, smoke, smoke_in_words};
 use serde_json::Value;
@@ -58,7 +58,8 @@ fn serve(options: ServeOptions) -> Result<()> {
         return Ok(());
     }
     if options.check {
-        return Plan::new(&options)?.check();
+        let progress = Progress::new(None);
+        return Plan::new(&options, &|file, done, total| progress.download(file, done, total))?.check();
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

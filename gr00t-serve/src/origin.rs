@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use axum::http::Uri;
 
+use crate::text::shown;
+
 /// Where a page is from, as browsers write it: `http://robot-pc:8000`, lower case, no port where it is the scheme's own.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
@@ -66,8 +68,8 @@ impl Origins {
         if is_allowed || is_own && (has_token || is_certain(&host)) {
             return Ok(());
         }
-        let shown: String = origin.chars().filter(|c| !c.is_control()).take(100).collect();
-        Err(format!("pages of {shown} may not use this server; --allow-origin lets them"))
+        let origin = shown(&origin);
+        Err(format!("pages of {origin} may not use this server; --allow-origin lets them"))
     }
 }
 

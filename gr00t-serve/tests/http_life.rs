@@ -12,15 +12,9 @@ use axum::body::Body;
 use axum::http::Request;
 use gr00t_serve::http::HttpLimits;
 use gr00t_serve::service::Limits;
-use rig::Rig;
+use rig::{Rig, with};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-fn with(body: &Value, field: &str, value: Value) -> Value {
-    let mut body = body.clone();
-    body[field] = value;
-    body
-}
 
 fn queue_of(queue: usize) -> Limits {
     Limits { queue, ..Limits::default() }

@@ -5,20 +5,8 @@
 mod rig;
 
 use gr00t_host::noise::torch_randn;
-use rig::Rig;
+use rig::{Rig, with};
 use serde_json::{Value, json};
-
-/// The demo's body with `field` set, or without it where `value` is null.
-fn with(body: &Value, field: &str, value: Value) -> Value {
-    let mut body = body.clone();
-    let fields = body.as_object_mut().unwrap();
-    if value.is_null() {
-        fields.remove(field);
-    } else {
-        fields.insert(field.into(), value);
-    }
-    body
-}
 
 fn errors(answer: &rig::Answer) -> String {
     answer.json["detail"]["errors"].to_string()

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: `test`, and what needs more than the checkout: `cargo deny` and the golden results.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -15,7 +15,7 @@ use crate::{test, workspace};
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
     let mut left_out: Vec<String> = test::steps_of_test(&mut steps)?.into_iter().collect();
-    if has_cargo_deny() {
+    if workspace::has_cargo("deny") {
         steps.run(
             "deny",
             Command::new(workspace::cargo())
@@ -54,14 +54,4 @@ fn golden_folders() -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-fn has_cargo_deny() -> bool {
-    Command::new(workspace::cargo())
-        .args(["deny", "--version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|s| s.success())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: the coverage-guided fuzzers of `fuzz/`, one after the other, with cargo-fuzz and libFuzzer.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<()> {
         bail!("no target {unknown} in fuzz/fuzz_targets, there are {}", known.join(", "));
     }
     let wanted = if args.targets.is_empty() { &known } else { &args.targets };
-    ensure!(has_cargo_fuzz(), "cargo-fuzz is not installed: cargo install cargo-fuzz");
+    ensure!(workspace::has_cargo("fuzz"), "cargo-fuzz is not installed: cargo install cargo-fuzz");
     let mut steps = Steps::default();
     for target in wanted {
         let corpus = folder.join("corpus").join(target);
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<()> {
     Ok(())
 }
 
-/// Finds go to `corpus`, and the search starts from `seeds` as well. No sanitizer: those need a nightly compiler, and
-/// what is read here has no code of ours that could do without.
+/// Finds go to `corpus`, and the search starts from `seeds` as well. No sanitizer: those need a nightly compiler, and the
+/// readers are in crates that forbid unsafe code.
 fn command(folder: &Path, target: &str, seconds: u64) -> Command {
     let mut command = Command::new(workspace::cargo());
     command
@@ -76,16 +76,6 @@ fn targets(folder: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
-}
-
-fn has_cargo_fuzz() -> bool {
-    Command::new(workspace::cargo())
-        .args(["fuzz", "--version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|s| s.success())
 }
 
 #[cfg(test)]

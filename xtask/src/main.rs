@@ -17,6 +17,7 @@ mod output;
 mod picture;
 mod predict;
 mod progress;
+mod quantile;
 mod robot;
 mod roofline;
 mod say;

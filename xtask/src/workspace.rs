@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// The folder of the root `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
@@ -16,4 +17,15 @@ pub(crate) fn golden() -> PathBuf {
 /// The cargo that runs this command.
 pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Whether cargo has this subcommand, such as `deny`.
+pub(crate) fn has_cargo(subcommand: &str) -> bool {
+    Command::new(cargo())
+        .args([subcommand, "--version"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }

@@ -20,7 +20,7 @@ const SHA256_DIGITS: usize = 64;
 pub(super) struct HashedFile {
     /// Its place in the snapshot.
     path: PathBuf,
-    sha256: String,
+    pub(super) sha256: String,
     /// Its length.
     pub(super) bytes: u64,
 }
@@ -33,7 +33,8 @@ pub(super) fn hashed_files(dir: &Path) -> Vec<HashedFile> {
     files
 }
 
-fn hashed_file(path: PathBuf) -> Option<HashedFile> {
+/// The file, if it is a link to such a blob.
+pub(super) fn hashed_file(path: PathBuf) -> Option<HashedFile> {
     let blob = fs::canonicalize(&path).ok()?;
     let name = blob.file_name()?.to_str()?;
     let in_blobs = blob.parent()?.file_name()? == "blobs";

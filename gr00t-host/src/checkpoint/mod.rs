@@ -17,6 +17,7 @@ mod source;
 mod spec;
 mod synth;
 mod validate;
+mod weight_files;
 mod weights;
 
 pub use check::{CheckReport, check_finite};
@@ -31,4 +32,5 @@ pub use source::{StoredDtype, TensorInfo, TensorSource};
 pub use spec::{DEFAULT_SYNTHETIC_SEED, GR00T_N1_5_3B, HubRepo, WeightsSpec};
 pub use synth::write_synthetic;
 pub use validate::{Validation, validate};
+pub use weight_files::WeightFile;
 pub use weights::Weights;

@@ -7,6 +7,7 @@ use super::integrity::{hashed_files, verify_hashes};
 use super::kind::{ConfigKind, SINGLE_FILE, config_kind, refuse_lora_tensors, refuse_weights_of};
 use super::renamed::LeRobotNames;
 use super::shards::absence;
+use super::weight_files::{WeightFile, weight_files};
 use super::{
     CheckReport, DownloadProgress, Hub, HubRepo, PartSize, Procedural, SafetensorsFile, ShardedSafetensors,
     TensorSource, Validation, Weights, WeightsSpec, check_finite, inventory, validate,
@@ -199,6 +200,14 @@ impl Checkpoint {
             verify_hashes(dir, &files, &|done| progress(report.bytes + done, total))?;
         }
         Ok(report)
+    }
+
+    /// The safetensors files of the folder; none of synthetic weights.
+    ///
+    /// # Errors
+    /// [`Error::Io`] that names what cannot be looked at.
+    pub fn weight_files(&self) -> Result<Vec<WeightFile>> {
+        self.dir.as_deref().map_or_else(|| Ok(Vec::new()), weight_files)
     }
 
     /// Tensors, elements and bytes per part of the model.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use gr00t_host::checkpoint::Checkpoint;
@@ -17,18 +17,14 @@ const LENGTH_BYTES: u64 = 8;
 
 /// Names, sizes, modification times and header hashes of the weight files; the seed of synthetic weights.
 pub(super) fn identity(checkpoint: &Checkpoint) -> Result<String> {
-    let Some(dir) = checkpoint.dir() else { return Ok(checkpoint.source().describe()) };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
-        .map_err(|error| unreadable(dir, &error))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"))
-        .collect();
-    files.sort();
-    let mut identity = String::new();
-    for file in files {
-        identity += &describe(&file).map_err(|error| unreadable(&file, &error))?;
+    if checkpoint.dir().is_none() {
+        return Ok(checkpoint.source().describe());
     }
-    Ok(identity)
+    let files = checkpoint.weight_files().map_err(|error| ModelError::Cache(error.to_string()))?;
+    let described = files.iter().map(|file| {
+        describe(&file.path).map_err(|error| ModelError::Cache(format!("{}: {error}", file.path.display())))
+    });
+    described.collect()
 }
 
 fn describe(path: &Path) -> std::io::Result<String> {
@@ -41,8 +37,4 @@ fn describe(path: &Path) -> std::io::Result<String> {
     file.take(u64::from_le_bytes(length).min(MAX_HEADER_BYTES)).read_to_end(&mut header)?;
     let hash = Sha256::digest(&header);
     Ok(format!("{} {} {modified} {hash:02x?}\n", path.display(), metadata.len()))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> ModelError {
-    ModelError::Cache(format!("{}: {error}", path.display()))
 }

@@ -1,7 +1,7 @@
 //! NumPy's array-protocol type strings (`<f4`, `|u1`, `<U5`); source: NumPy's `numpy.lib.format` and `dtype.str`.
 
 use super::error::{CodecError, Result};
-use super::text::shown;
+use crate::text::shown;
 
 /// Bytes of one UCS-4 code unit.
 const UCS4_BYTES: usize = 4;

@@ -13,8 +13,8 @@ use super::array::Array;
 use super::dtype::Descr;
 use super::error::{CodecError, Result};
 use super::limits::{Budget, Limits};
-use super::text::check_key;
 use super::value::Value;
+use crate::text::check_key;
 
 const ARRAY_TAG: &str = "__numpy__";
 

@@ -22,7 +22,6 @@ mod msgpack;
 pub mod msgpack_numpy;
 pub mod npy;
 mod observation;
-pub(crate) mod text;
 mod value;
 
 pub use act::{ActBody, decode_act};

@@ -11,7 +11,7 @@ use rmp::encode::{ByteBuf, ValueWriteError};
 
 use super::error::{CodecError, Result};
 use super::limits::{Budget, Limits};
-use super::text::{check_key, shown};
+use crate::text::{check_key, shown};
 
 /// A decoded message. Text and bytes are the input's.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,9 +15,9 @@ use tracing::{Instrument, info};
 
 use super::App;
 use super::answer::detail;
-use crate::codec::text::shown;
 use crate::request_id;
 use crate::room::Share;
+use crate::text::shown;
 
 const REQUEST_ID: &str = "x-request-id";
 /// Longest id that is taken over from a client.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use gr00t_host::OneLine;
 use gr00t_host::image::Frame;
 use gr00t_host::noise::Noise;
 use gr00t_host::observation::{Observation, StateDtype};
@@ -13,8 +12,8 @@ use serde::Deserialize;
 
 use super::IMAGE_SIDES;
 use super::predict_fields::{Fields, Image, NoiseRows, Row};
-use crate::codec::text::shown;
 use crate::service::{Request, Robot, Rules};
+use crate::text::{cut, shown};
 
 /// Standard base64, padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -70,8 +69,7 @@ impl PredictBody {
         }
         serde_json::from_slice(bytes).map_err(|error| {
             // it repeats the client's names and texts, whatever their length
-            let what: String = error.to_string().chars().take(MAX_MESSAGE_CHARS).collect();
-            OneLine(what).to_string()
+            cut(&error.to_string(), MAX_MESSAGE_CHARS)
         })
     }
 

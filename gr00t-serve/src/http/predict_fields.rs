@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::codec::text::check_key;
+use crate::text::check_key;
 
 /// Most keys of one kind.
 const MAX_KEYS: usize = 64;

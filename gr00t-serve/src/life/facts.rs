@@ -1,8 +1,6 @@
 //! What `/info` tells: where the model runs, on which weights, how exact it is.
 
-use std::path::Path;
-
-use gr00t_host::checkpoint::WeightsSpec;
+use gr00t_host::checkpoint::{WeightFile, WeightsSpec};
 use gr00t_model::StructureReport;
 use gr00t_model::tt_ops::Device;
 use serde_json::{Map, Value, json};
@@ -71,31 +69,17 @@ fn weights(plan: &Plan) -> Value {
         "repo": repo, "revision": revision, "synthetic_seed": seed,
         "snapshot_dir": plan.checkpoint.dir().map(|dir| dir.display().to_string()),
         "source": plan.checkpoint.source().describe(),
-        "files": plan.checkpoint.dir().map(files),
+        "files": files(plan),
     })
 }
 
-/// The weight files of `dir`. The hub's cache keeps a file under its hash, which a link in the snapshot leads to; of other
-/// folders the hash is not known without reading all of them.
-fn files(dir: &Path) -> Vec<Value> {
-    const SHA256_DIGITS: usize = 64;
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut files: Vec<(String, Value)> = entries
-        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "safetensors"))
-        .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let blob = std::fs::read_link(entry.path()).ok();
-            let hash =
-                blob.as_deref().and_then(Path::file_name).map(|blob| blob.to_string_lossy().into_owned());
-            let hash = hash.filter(|hash| {
-                hash.len() == SHA256_DIGITS && hash.bytes().all(|digit| digit.is_ascii_hexdigit())
-            });
-            let bytes = std::fs::metadata(entry.path()).map(|metadata| metadata.len()).ok();
-            (name.clone(), json!({ "name": name, "bytes": bytes, "sha256": hash }))
-        })
-        .collect();
-    files.sort_by(|(a, _), (b, _)| a.cmp(b));
-    files.into_iter().map(|(_, file)| file).collect()
+/// The weight files. What cannot be looked at any more is left out: the weights are loaded.
+fn files(plan: &Plan) -> Vec<Value> {
+    let file = |file: WeightFile| {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        json!({ "name": name, "bytes": file.bytes, "sha256": file.sha256 })
+    };
+    plan.checkpoint.weight_files().unwrap_or_default().into_iter().map(file).collect()
 }
 
 fn classes(structure: &StructureReport) -> Vec<Value> {
@@ -116,25 +100,4 @@ fn cpu_model() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-    use super::*;
-
-    #[test]
-    fn files_of_the_hubs_cache_have_their_hash() {
-        let folder = tempfile::tempdir().unwrap();
-        let hash = "0f".repeat(32);
-        std::fs::write(folder.path().join(&hash), b"abc").unwrap();
-        std::os::unix::fs::symlink(folder.path().join(&hash), folder.path().join("b.safetensors")).unwrap();
-        std::fs::write(folder.path().join("a.safetensors"), b"ab").unwrap();
-        let wanted = [
-            json!({ "name": "a.safetensors", "bytes": 2, "sha256": null }),
-            json!({ "name": "b.safetensors", "bytes": 3, "sha256": hash }),
-        ];
-        assert_eq!(files(folder.path()), wanted);
-    }
 }

@@ -162,12 +162,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
-    use crate::metrics::Metrics;
-    use crate::service::{Limits, Service};
 
     #[test]
     fn told_to_stop_it_leaves_work_that_does_not_end_behind() {
-        let progress = Progress::new(Service::new(Limits::default(), Arc::new(Metrics::new().unwrap())));
+        let progress = Progress::new(None);
         let (begun, begins) = mpsc::channel();
         let (end, ends) = mpsc::channel::<()>();
         let its_progress = progress.clone();
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn work_that_ends_gives_its_result_and_work_that_panics_an_error() {
-        let progress = Progress::new(Service::new(Limits::default(), Arc::new(Metrics::new().unwrap())));
+        let progress = Progress::new(None);
         assert_eq!(interruptible(&progress, || Ok(7)).unwrap(), 7);
         let error = interruptible::<()>(&progress, || panic!("as a broken reference would")).unwrap_err();
         assert!(error.to_string().contains("without a result"), "{error}");

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tracing::info;
 
+use crate::about::About;
 use crate::http::{App, HttpLimits, accept};
 use crate::metrics::Metrics;
 use crate::options::ServeOptions;
@@ -102,7 +103,6 @@ pub async fn run_on(options: ServeOptions, listener: std::net::TcpListener) -> R
 
 async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()> {
     let mut signals = signals::Signals::new()?;
-    let options = Arc::new(options);
     info!("Started server process [{}]", std::process::id());
     info!("Waiting for application startup.");
     for note in &options.notes {
@@ -126,8 +126,12 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
     )?;
     let accepting = server.start();
 
-    let its_options = Arc::clone(&options);
-    let planning = tokio::task::spawn_blocking(move || Plan::new(&its_options));
+    let progress = Progress::new(Some(service.clone()));
+    let beat = progress.beat();
+    let its_progress = progress.clone();
+    let planning = tokio::task::spawn_blocking(move || {
+        Plan::new(&options, &|file, done, total| its_progress.download(file, done, total))
+    });
     let plan = tokio::select! {
         plan = planning => Arc::new(plan??),
         () = signals.stop() => {
@@ -136,27 +140,13 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
         }
     };
 
-    let progress = Progress::new(service.clone());
-    let beat = progress.beat();
     let its_progress = progress.clone();
     let its_service = service.clone();
     let cancel = progress.cancel().clone();
     let card = Arc::new(OnceLock::<Metal>::new());
     let its_card = Arc::clone(&card);
-    let mut booting = tokio::task::spawn_blocking(move || {
-        boot::opening(&its_progress, &options);
-        let booted = if options.device == "metal" {
-            let mut metal = MetalOptions::default();
-            metal.device_id = options.device_id;
-            metal.trace_region_size = options.trace_region_size;
-            metal.l1_small_size = options.l1_small_size;
-            let opened = Metal::open(&metal)?;
-            boot(&plan, its_card.get_or_init(|| opened), &its_service, &its_progress)
-        } else {
-            boot(&plan, &plan.open_soft()?, &its_service, &its_progress)
-        };
-        booted.map(Booted::about)
-    });
+    let mut booting =
+        tokio::task::spawn_blocking(move || open_and_boot(&plan, &its_card, &its_service, &its_progress));
     let booted = tokio::select! {
         booted = &mut booting => Some(booted?),
         () = signals.stop() => {
@@ -172,7 +162,7 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
             None
         }
     };
-    beat.abort();
+    drop(beat);
     drop(card);
     let mut others = JoinSet::new();
     match booted {
@@ -204,4 +194,26 @@ async fn live(options: ServeOptions, listener: Option<TcpListener>) -> Result<()
     // the device goes with the last tensor on it
     info!("Closing device");
     Ok(())
+}
+
+/// Opens the device that the plan asks for and boots on it. A card is left in `card`, from where it can be closed meanwhile.
+fn open_and_boot(
+    plan: &Arc<Plan>,
+    card: &OnceLock<Metal>,
+    service: &Service,
+    progress: &Progress,
+) -> Result<About> {
+    let options = &plan.options;
+    boot::opening(progress, options);
+    let booted = if options.device == "metal" {
+        let mut metal = MetalOptions::default();
+        metal.device_id = options.device_id;
+        metal.trace_region_size = options.trace_region_size;
+        metal.l1_small_size = options.l1_small_size;
+        let opened = Metal::open(&metal)?;
+        boot(plan, card.get_or_init(|| opened), service, progress)
+    } else {
+        boot(plan, &plan.open_soft()?, service, progress)
+    };
+    booted.map(Booted::about)
 }

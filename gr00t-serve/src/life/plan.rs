@@ -1,12 +1,11 @@
 //! Everything that can be wrong without a device, found before one is opened.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gr00t_host::ModelConfig;
 use gr00t_host::action::ActionOptions;
-use gr00t_host::checkpoint::{Checkpoint, OpenOptions, WeightsSpec};
+use gr00t_host::checkpoint::{Checkpoint, DownloadProgress, OpenOptions, WeightsSpec};
 use gr00t_host::decode::Decoder;
 use gr00t_host::embodiment::{DataConfig, Metadata, synthetic_metadata};
 use gr00t_host::encode::{Encoder, EncoderOptions};
@@ -25,8 +24,6 @@ use crate::service::{Robot, Rules};
 
 /// The cache folder that is none.
 const NO_CACHE: &str = "off";
-/// Longest silence of a download.
-const SAY_AGAIN: Duration = Duration::from_secs(8);
 
 /// Weights, data config, statistics and tokenizer that fit together.
 #[derive(Debug)]
@@ -41,15 +38,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Opens and checks; reads headers, no weights.
+    /// Opens and checks; reads headers, no weights. Where weights are downloaded, `downloading` hears of it.
     ///
     /// # Errors
     /// The first thing that is not there, does not parse or does not fit.
-    pub fn new(options: &ServeOptions) -> Result<Self> {
-        options.distinct_ports()?;
+    pub fn new(options: &ServeOptions, downloading: DownloadProgress<'_>) -> Result<Self> {
         let spec = options.weights_spec()?;
         let data_config = options.data_config()?;
-        let checkpoint = open(options, &spec)?;
+        let checkpoint = open(options, &spec, downloading)?;
         checkpoint.validate()?;
         let metadata = match (&options.metadata, checkpoint.metadata_path(), &spec) {
             (Some(file), ..) => Metadata::from_file(file)?,
@@ -80,7 +76,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What `--check` does beyond [`new`](Self::new): opens the software device, encodes the demo, reads every weight, and compares files with the hub's hashes. A card is not opened, since a server may be using it.
+    /// What `--check` does beyond [`new`](Self::new): opens the software device, encodes the demo, reads every weight, and
+    /// compares files with the hub's hashes. A card is not opened, since a server may be using it.
     ///
     /// # Errors
     /// What a start would be refused for; every tensor that is not finite and every file that is damaged.
@@ -161,18 +158,10 @@ impl Plan {
     }
 }
 
-fn open(options: &ServeOptions, spec: &WeightsSpec) -> Result<Checkpoint> {
-    let said = Mutex::new(Instant::now());
-    let downloading = |file: &str, done: u64, total: u64| {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        if done == 0 || done == total || said.elapsed() >= SAY_AGAIN {
-            *said = Instant::now();
-            info!("Downloading weights for model: {file} {done}/{total} bytes");
-        }
-    };
+fn open(options: &ServeOptions, spec: &WeightsSpec, downloading: DownloadProgress<'_>) -> Result<Checkpoint> {
     let mut open = OpenOptions::new();
     if options.download {
-        open = open.download(&downloading);
+        open = open.download(downloading);
     }
     if let Some(name) = &options.config {
         open = open.config(ModelConfig::preset(name)?);

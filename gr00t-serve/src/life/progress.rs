@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use gr00t_model::CancelToken;
+use tokio::task::JoinSet;
 use tracing::info;
 
 use crate::service::Service;
@@ -19,7 +20,7 @@ const BAR_WIDTH: usize = 10;
 /// What the boot is at. A handle.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    service: Service,
+    service: Option<Service>,
     cancel: CancelToken,
     shared: Arc<Mutex<Shared>>,
 }
@@ -33,8 +34,8 @@ struct Shared {
 }
 
 impl Progress {
-    /// Nothing said yet. `/health` shows what is said.
-    pub fn new(service: Service) -> Self {
+    /// Nothing said yet. `/health` of `service` shows what is said.
+    pub fn new(service: Option<Service>) -> Self {
         let now = Instant::now();
         let shared = Shared { line: "starting".into(), said: now, started: now, step: 0 };
         Self { service, cancel: CancelToken::new(), shared: Arc::new(Mutex::new(shared)) }
@@ -61,7 +62,7 @@ impl Progress {
         info!("{line}");
         line.clone_into(&mut shared.line);
         shared.step = 0;
-        self.service.set_phase(line);
+        self.tell(line);
     }
 
     /// `done` of `total` of `what`, as tqdm draws it: `what: 40%|####      | 80/200`. Not every call is a line.
@@ -81,20 +82,32 @@ impl Progress {
             shared.said = Instant::now();
             info!("{line}");
         }
-        self.service.set_phase(&line);
+        self.tell(&line);
         shared.line = line;
     }
 
-    /// Repeats the last line where nothing new is said, until it is aborted.
-    pub fn beat(&self) -> tokio::task::JoinHandle<()> {
+    /// `done` of `total` bytes of `file`, from the hub.
+    pub fn download(&self, file: &str, done: u64, total: u64) {
+        let what = format!("Downloading weights for model: {file}");
+        if !self.lock().line.starts_with(&format!("{what}:")) {
+            self.say(&format!("{what}: {total} bytes"));
+        }
+        let bytes = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        self.bar(&what, bytes(done), bytes(total));
+    }
+
+    /// Repeats the last line where nothing new is said, until what it returns is dropped.
+    pub fn beat(&self) -> JoinSet<()> {
         let progress = self.clone();
-        tokio::spawn(async move {
+        let mut beat = JoinSet::new();
+        beat.spawn(async move {
             let mut tick = tokio::time::interval(Duration::from_secs(1));
             loop {
                 tick.tick().await;
                 progress.repeat_if_silent(SILENCE);
             }
-        })
+        });
+        beat
     }
 
     fn repeat_if_silent(&self, silence: Duration) {
@@ -105,7 +118,30 @@ impl Progress {
         }
     }
 
+    fn tell(&self, line: &str) {
+        if let Some(service) = &self.service {
+            service.set_phase(line);
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_download_begins_anew() {
+        let progress = Progress::new(None);
+        progress.download("model.safetensors.index.json", 9, 9);
+        assert_eq!(progress.lock().step, BAR_STEPS);
+        // whose name the other's begins with
+        progress.download("model.safetensors", 1, 20);
+        let shared = progress.lock();
+        let line = "Downloading weights for model: model.safetensors: 5%|          | 1/20";
+        assert_eq!((shared.line.as_str(), shared.step), (line, 1));
     }
 }

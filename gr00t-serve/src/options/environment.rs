@@ -1,6 +1,9 @@
 //! Environment variables: those of the Python server and its launchers, and one for each flag but `--print-config`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::parse::ParseError;
 
 /// Name → value of every variable that is set.
 pub type Environment = BTreeMap<String, String>;
@@ -58,16 +61,43 @@ const OTHERS: [&str; 6] = [
     "GR00T_SOFT_ISA",
 ];
 const PREFIX: &str = "GR00T_";
+/// What launchers set beside those.
+const MODEL: &str = "HF_MODEL";
+const REVISION: &str = "TT_WEIGHTS_REVISION";
+const MESH: &str = "TT_MESH_SHAPE";
 
 /// The value of `name`; an empty one counts as none.
 pub(super) fn value<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
     environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
+/// The variables of this process.
+///
+/// # Errors
+/// Those of them that are read here and are no text: they would be without effect, the token's among them.
+pub fn environment(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<Environment, ParseError> {
+    let (mut set, mut problems) = (Environment::new(), Vec::new());
+    for (name, value) in variables {
+        match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => {
+                set.insert(name.to_owned(), value.to_owned());
+            }
+            _ if is_ours(&name.to_string_lossy()) => {
+                problems.push(format!("{}: is not UTF-8", name.to_string_lossy()));
+            }
+            _ => {}
+        }
+    }
+    if problems.is_empty() { Ok(set) } else { Err(ParseError::Values(problems)) }
+}
+
 /// Whether `name` is read here, or looks as if it should be.
-pub(super) fn is_ours(name: &str) -> bool {
-    let is_launchers = ["HF_MODEL", "TT_WEIGHTS_REVISION", "TT_MESH_SHAPE"].contains(&name);
-    name.starts_with(PREFIX) || is_launchers || KNOWN_VARIABLES.iter().any(|(known, _)| *known == name)
+fn is_ours(name: &str) -> bool {
+    name.starts_with(PREFIX)
+        || [MODEL, REVISION, MESH].contains(&name)
+        || KNOWN_VARIABLES.iter().any(|(known, _)| *known == name)
 }
 
 /// Variables with our prefix that mean nothing: a misspelt one would be silently without effect.
@@ -83,7 +113,7 @@ pub(super) fn unknown(environment: &Environment) -> Vec<String> {
 /// Every variable with a value that cannot be served.
 pub(super) fn fixed(environment: &Environment) -> (Vec<String>, Vec<String>) {
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
-    for (name, wanted) in [("GR00T_VERSION", "n15"), ("TT_MESH_SHAPE", "1x1")] {
+    for (name, wanted) in [("GR00T_VERSION", "n15"), (MESH, "1x1")] {
         if let Some(got) = value(environment, name).filter(|got| *got != wanted) {
             problems.push(format!("{name}: got {got:?}, wanted {wanted}"));
         }
@@ -98,7 +128,7 @@ pub(super) fn fixed(environment: &Environment) -> (Vec<String>, Vec<String>) {
 
 /// The weights that a launcher names: `HF_MODEL` at `TT_WEIGHTS_REVISION`.
 pub(super) fn launcher_weights(environment: &Environment, default_model: &str) -> Option<String> {
-    let (model, revision) = (value(environment, "HF_MODEL"), value(environment, "TT_WEIGHTS_REVISION"));
+    let (model, revision) = (value(environment, MODEL), value(environment, REVISION));
     match (model, revision) {
         (Some(model), Some(revision)) if !model.contains('@') => Some(format!("{model}@{revision}")),
         (Some(model), _) => Some(model.to_owned()),

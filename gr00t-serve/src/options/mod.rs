@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use crate::origin::Origin;
 
-pub use environment::{Environment, KNOWN_VARIABLES};
+pub use environment::{Environment, KNOWN_VARIABLES, environment};
 pub(crate) use parse::boolean;
-pub use parse::{Cli, Command, ParseError, environment, parse};
+pub use parse::{Cli, Command, ParseError, parse};
 
 /// Where `--help` lists a flag.
 pub(crate) const LISTENING: &str = "Listening";

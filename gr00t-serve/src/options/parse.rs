@@ -9,7 +9,7 @@ use gr00t_host::checkpoint::GR00T_N1_5_3B;
 use serde::Serializer;
 
 use super::ServeOptions;
-use super::environment::{Environment, KNOWN_VARIABLES, fixed, is_ours, launcher_weights, unknown, value};
+use super::environment::{Environment, KNOWN_VARIABLES, fixed, launcher_weights, unknown, value};
 use crate::auth::Token;
 use crate::tools::{BenchOptions, SmokeOptions};
 
@@ -55,9 +55,9 @@ pub enum ParseError {
     /// clap's own message, help and version included.
     #[error(transparent)]
     Flags(#[from] clap::Error),
-    /// What is wrong with the environment or the token file; all of it.
+    /// What is wrong with the environment, the token file or values beside each other; all of it.
     #[error("{}", .0.join("; "))]
-    Environment(Vec<String>),
+    Values(Vec<String>),
 }
 
 /// Reads `arguments` (program name first) over `environment`.
@@ -118,29 +118,8 @@ pub fn parse(
             problems.push(format!("GR00T_LAYOUT: got {layout:?}, wanted the embodiment {embodiment}"));
         }
     }
-    if problems.is_empty() { Ok(cli) } else { Err(ParseError::Environment(problems)) }
-}
-
-/// The variables of this process.
-///
-/// # Errors
-/// Those of them that are read here and are no text: they would be without effect, the token's among them.
-pub fn environment(
-    variables: impl IntoIterator<Item = (OsString, OsString)>,
-) -> Result<Environment, ParseError> {
-    let (mut set, mut problems) = (Environment::new(), Vec::new());
-    for (name, value) in variables {
-        match (name.to_str(), value.to_str()) {
-            (Some(name), Some(value)) => {
-                set.insert(name.to_owned(), value.to_owned());
-            }
-            _ if is_ours(&name.to_string_lossy()) => {
-                problems.push(format!("{}: is not UTF-8", name.to_string_lossy()));
-            }
-            _ => {}
-        }
-    }
-    if problems.is_empty() { Ok(set) } else { Err(ParseError::Environment(problems)) }
+    problems.extend(cli.serve.port_clash());
+    if problems.is_empty() { Ok(cli) } else { Err(ParseError::Values(problems)) }
 }
 
 fn first_line(error: &clap::Error) -> String {

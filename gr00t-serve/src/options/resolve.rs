@@ -20,11 +20,8 @@ impl ServeOptions {
         self.weights.as_deref().unwrap_or(GR00T_N1_5_3B).parse()
     }
 
-    /// Whether the servers can all listen.
-    ///
-    /// # Errors
-    /// If two of them have the same port.
-    pub fn distinct_ports(&self) -> Result<()> {
+    /// What is wrong, if two servers have the same port.
+    pub(super) fn port_clash(&self) -> Option<String> {
         let protocols = &self.protocols;
         let ports = [
             ("--port", Some(self.port)),
@@ -32,17 +29,11 @@ impl ServeOptions {
             ("--websocket-port", protocols.websocket_port),
         ];
         // 0 is any that is free
-        let given: Vec<(&str, u16)> = ports
-            .into_iter()
-            .filter_map(|(flag, port)| Some((flag, port?)))
-            .filter(|(_, port)| *port != 0)
-            .collect();
-        for (at, (flag, port)) in given.iter().enumerate() {
-            if let Some((other, _)) = given.iter().take(at).find(|(_, taken)| taken == port) {
-                return Err(Error::Config(format!("{flag}: {port} is the port of {other} already")));
-            }
-        }
-        Ok(())
+        let given = ports.map(|(flag, port)| (flag, port.filter(|port| *port != 0)));
+        given.iter().enumerate().find_map(|(at, (flag, port))| {
+            let (other, _) = given.iter().take(at).find(|(_, taken)| port.is_some() && taken == port)?;
+            Some(format!("{flag}: {} is the port of {other} already", (*port)?))
+        })
     }
 
     /// The data config: the one asked for, else the embodiment's first.

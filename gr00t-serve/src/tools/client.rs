@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use gr00t_host::OneLine;
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::text::cut;
+
 /// Largest answer that is read.
 const MAX_ANSWER_BYTES: u64 = 256 << 20;
+/// Characters that are shown of what a server said, which may be no server of ours.
+const MAX_SHOWN: usize = 300;
 
 /// Talks to one server, with the token of `GR00T_API_TOKEN` where there is one.
 #[derive(Debug, Clone)]
@@ -65,7 +68,7 @@ impl Client {
         match self.get(path)? {
             (200, body) => Ok(body),
             (401, _) => bail!("GET {path}: 401, the server wants its token: set GR00T_API_TOKEN"),
-            (status, body) => bail!("GET {path}: {status} {}", cut(&body.to_string())),
+            (status, body) => bail!("GET {path}: {status} {}", cut(&body.to_string(), MAX_SHOWN)),
         }
     }
 
@@ -84,15 +87,6 @@ impl Client {
             }
             std::thread::sleep(PAUSE);
         }
-    }
-}
-
-/// The start of what a server said, which may be no server of ours.
-fn cut(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", OneLine(text.get(..at).unwrap_or_default())),
-        None => OneLine(text).to_string(),
     }
 }
 

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use tracing::Instrument;
 
 use super::server::Options;
-use crate::codec::text::shown;
 use crate::codec::{CodecError, Limits, Value, action_arrays, msg_serializer};
 use crate::request_id;
 use crate::service::{Robot, Service};
+use crate::text::shown;
 use crate::upstream::{self, UpstreamError};
 
 /// What clients before September 2025 get, who send pickles and would unpickle anything else.

@@ -54,8 +54,7 @@ fn half_requests_do_not_keep_it() {
     let halves = addresses.map(half);
     let told = Instant::now();
     let (rest, status) = server.stop();
-    // each of them used to have 10 s or more of its own
-    // less than the 30 s that a request may take to arrive
+    // the ports wait at the same time, and for less than the 30 s that a request may take to arrive
     assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
     assert!(status.success() && rest.contains("Closing device"), "{status}: {rest}");
     assert!(!rest.contains(STILL_RUNNING), "not cut short: {rest}");

@@ -28,6 +28,18 @@ use tower::ServiceExt;
 
 pub(crate) const DATA_CONFIG: &str = "fourier_gr1_arms_only";
 
+/// The demo's body with `field` set, or without it where `value` is null.
+pub(crate) fn with(body: &Value, field: &str, value: Value) -> Value {
+    let mut body = body.clone();
+    let fields = body.as_object_mut().unwrap();
+    if value.is_null() {
+        fields.remove(field);
+    } else {
+        fields.insert(field.into(), value);
+    }
+    body
+}
+
 fn policies() -> &'static (Policy<Soft>, Policy<Soft>) {
     static POLICIES: OnceLock<(Policy<Soft>, Policy<Soft>)> = OnceLock::new();
     POLICIES.get_or_init(|| {

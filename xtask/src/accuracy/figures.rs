@@ -9,6 +9,7 @@ use gr00t_model::DtypePolicy;
 use serde::Serialize;
 
 use super::observations::Case;
+use crate::quantile::sorted;
 use crate::subject::Subject;
 use crate::verify::is_gated_on_devices;
 
@@ -187,15 +188,13 @@ impl PolicyFigures {
 
     /// The median time of a prediction.
     pub(super) fn median_ms(&self) -> Option<f64> {
-        let mut times = self.predict_ms.clone();
-        times.sort_by(f64::total_cmp);
+        let times = sorted(self.predict_ms.iter().copied());
         times.get(times.len() / 2).copied()
     }
 
     /// The first and the last of the middle half of the times.
     pub(super) fn middle_half_ms(&self) -> Option<[f64; 2]> {
-        let mut times = self.predict_ms.clone();
-        times.sort_by(f64::total_cmp);
+        let times = sorted(self.predict_ms.iter().copied());
         let quarter = times.len() / 4;
         Some([*times.get(quarter)?, *times.iter().rev().nth(quarter)?])
     }

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::quantile::{quantile, sorted};
+
 /// One run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Time {
@@ -89,29 +91,9 @@ fn cpu_ms() -> f64 {
     tasks.flatten().filter_map(nanoseconds).sum::<f64>() / 1e6
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-/// The smallest of the ascending `values` that at least `share` of them do not exceed; 0 of none.
-pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
-    let rank = (share * values.len() as f64).ceil() as usize;
-    values.get(rank.saturating_sub(1)).or(values.last()).copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_occurred() {
-        let values: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!([0.5, 0.95, 0.99, 1.0].map(|share| quantile(&values, share)), [50.0, 95.0, 99.0, 100.0]);
-        assert_eq!(quantile(&[3.0], 0.99), 3.0);
-        assert_eq!(quantile(&[], 0.5), 0.0);
-    }
 
     #[test]
     fn warming_up_is_not_counted() {

@@ -3,8 +3,9 @@
 use anyhow::Result;
 
 use super::machine::Machine;
-use super::measure::{Times, quantile};
+use super::measure::Times;
 use super::results::{Results, Row, Work};
+use crate::quantile::quantile;
 use crate::say::say;
 
 /// All results so far.

@@ -1,8 +1,8 @@
 //! The plots of the report: bars of times, the distribution of a latency, the roofline.
 
-use super::super::measure::quantile;
 use super::super::results::{Results, Row};
 use super::svg::{Anchor, LogAxis, Svg, step};
+use crate::quantile::quantile;
 
 const WIDTH: f64 = 960.0;
 /// Room on the left for names.

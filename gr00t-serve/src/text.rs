@@ -1,4 +1,4 @@
-//! Text of a client's in messages: one line, and not long. Keys are checked where they are read, so that whatever repeats one,
+//! Text of others, clients above all, in messages: one line, and not long. Keys are checked where they are read, so that whatever repeats one,
 //! a log line or an answer, need not care.
 
 use gr00t_host::OneLine;
@@ -10,7 +10,12 @@ const SHOWN_CHARS: usize = 64;
 
 /// The start of `text`, its control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
-    let start: String = text.chars().take(SHOWN_CHARS).collect();
+    cut(text, SHOWN_CHARS)
+}
+
+/// The first `most` characters of `text`, those that control escaped, and whether there is more.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let start: String = text.chars().take(most).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
     format!("{}{more}", OneLine(start))
 }
