@@ -14,7 +14,9 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=cpp");
     println!("cargo::rerun-if-changed=src/bridge.rs");
-    println!("cargo::rerun-if-env-changed=CMAKE");
+    for variable in ["CMAKE", "CXXFLAGS"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     let found = locate::installation(|name| std::env::var(name).ok());
     if let Err(message) = found.and_then(|found| cpp::build(&found)) {
         println!("cargo::error={message}");

@@ -50,9 +50,11 @@ pub(crate) struct Version(pub(crate) [u32; 3]);
 
 impl Version {
     /// What the C++ layer was compiled against and ran with.
-    pub(crate) const TESTED: Self = Self([0, 73, 1]);
-    /// From here to below the end.
-    const RANGE: [Self; 2] = [Self([0, 73, 0]), Self([0, 79, 0])];
+    pub(crate) const TESTED: [Self; 3] = [Self([0, 71, 2]), Self([0, 72, 0]), Self([0, 73, 1])];
+    /// From the first that has all operations to below the first in which `Tensor` is another class.
+    pub(crate) const RANGE: [Self; 2] = [Self([0, 71, 0]), Self([0, 76, 0])];
+    /// Of packages, for which the layer declares some functions itself, to below the first that has these otherwise.
+    pub(crate) const PACKAGES: [Self; 2] = [Self([0, 71, 0]), Self([0, 74, 0])];
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let numbers = text.trim().trim_start_matches('v').split('.').map(str::parse);
@@ -65,9 +67,8 @@ impl Version {
         self.0[0] * 10_000 + self.0[1] * 100 + self.0[2]
     }
 
-    /// Refuses a version whose API the layer does not know.
-    pub(crate) fn check(self) -> Result<(), String> {
-        let [first, end] = Self::RANGE;
+    /// Refuses a version that is not in the range.
+    pub(crate) fn check(self, [first, end]: [Self; 2]) -> Result<(), String> {
         if (first..end).contains(&self) {
             return Ok(());
         }
@@ -110,18 +111,37 @@ pub(crate) fn installation(variable: impl Fn(&str) -> Option<String>) -> Result<
 /// Header directories of a source tree that was built with its own script.
 fn tree_includes(home: &Path) -> Result<Vec<PathBuf>, String> {
     let mut includes: Vec<PathBuf> = TREE_INCLUDES.iter().map(|dir| home.join(dir)).collect();
+    let record = fs::read_to_string(home.join("build/CMakeCache.txt")).unwrap_or_default();
     for (package, headers) in THIRD_PARTY {
-        let cache = home.join(".cpmcache").join(package);
-        let entries = fs::read_dir(&cache).map_err(|_| {
-            format!(
-                "TT_METAL_HOME is {}, but there is no {}: build tt-metal there first",
-                home.display(),
-                cache.display()
-            )
-        })?;
-        includes.extend(entries.flatten().map(|entry| entry.path().join(headers)));
+        let sources = match built_with(&record, package) {
+            Some(source) => vec![source],
+            None => downloaded(home, package)?,
+        };
+        includes.extend(sources.iter().map(|source| source.join(headers)));
     }
     Ok(includes)
+}
+
+/// Where the build's record says that `package` was: perhaps outside of the tree, and one of several versions.
+fn built_with(record: &str, package: &str) -> Option<PathBuf> {
+    let entry = format!("CPM_PACKAGE_{package}_SOURCE_DIR:INTERNAL=");
+    let source = PathBuf::from(record.lines().find_map(|line| line.strip_prefix(&entry))?);
+    source.is_dir().then_some(source)
+}
+
+/// Where CPM keeps `package` unless told otherwise: a directory for each version that was ever built with.
+fn downloaded(home: &Path, package: &str) -> Result<Vec<PathBuf>, String> {
+    let cache = home.join(".cpmcache").join(package);
+    let entries = fs::read_dir(&cache).map_err(|_| {
+        format!(
+            "TT_METAL_HOME is {}, but there is no {}: build tt-metal there first",
+            home.display(),
+            cache.display()
+        )
+    })?;
+    let mut sources: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    sources.sort();
+    Ok(sources)
 }
 
 /// The sentence for an environment in which tt-metal is nowhere; `probe` is what became of the look for its package.
@@ -148,7 +168,7 @@ fn directories(
         return Err(format!("tt-metal's library {TTNN} is not in {}", libraries.display()));
     }
     let version = version_of(&libraries, version)?;
-    version.check()?;
+    version.check(Version::RANGE)?;
     Ok(Installation::Directories { includes, libraries, version })
 }
 

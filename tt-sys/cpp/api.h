@@ -16,14 +16,56 @@
 #include "ttnn/tensor/tensor_ops.hpp"
 #include "ttnn/types.hpp"
 
+#ifdef TT_SYS_PACKAGE
+// Installed packages hold these functions, but not their headers, or not all that those include.
+#include "ttnn/operations/transformer/sdpa_config.hpp"
+
+namespace ttnn {
+Tensor clone(
+    const Tensor& input,
+    const std::optional<DataType>& dtype,
+    const std::optional<MemoryConfig>& memory_config,
+    const std::optional<DeviceComputeKernelConfig>& compute_kernel_config);
+namespace experimental {
+Tensor rotary_embedding_hf(
+    const Tensor& input,
+    const Tensor& cos,
+    const Tensor& sin,
+    bool is_decode_mode,
+    const std::optional<MemoryConfig>& memory_config,
+    std::optional<const DeviceComputeKernelConfig> compute_kernel_config);
+}  // namespace experimental
+namespace transformer {
+Tensor scaled_dot_product_attention(
+    const Tensor& q,
+    const Tensor& k,
+    const Tensor& v,
+    const std::optional<Tensor>& mask,
+    bool is_causal,
+    std::optional<float> scale,
+    std::optional<std::uint32_t> sliding_window_size,
+    const std::optional<MemoryConfig>& memory_config,
+    std::optional<operations::transformer::SDPAProgramConfig> program_config,
+    std::optional<DeviceComputeKernelConfig> compute_kernel_config,
+    const std::optional<Tensor>& attention_sink = std::nullopt);
+}  // namespace transformer
+}  // namespace ttnn
+#else
+#include "ttnn/operations/data_movement/clone/clone.hpp"
+#include "ttnn/operations/experimental/transformer/rotary_embedding_hf/rotary_embedding_hf.hpp"
+#include "ttnn/operations/transformer/sdpa/sdpa.hpp"
+#endif
+
 namespace tt_sys {
 
 namespace metal = tt::tt_metal;
 
+// Declared in one namespace or another.
+using MathFidelity = decltype(ttnn::DeviceComputeKernelConfig::math_fidelity);
+
 // Memory at the far end of DRAM. Results of operations grow from the near end, so a tensor placed here never shares
 // its address with what a trace wrote into memory that was freed after the capture.
 inline ttnn::Tensor allocate_far(const metal::TensorSpec& spec, metal::distributed::MeshDevice* mesh) {
-#if TT_SYS_METAL_VERSION >= 7300
     metal::distributed::DeviceLocalBufferConfig local{};
     local.page_size = spec.compute_page_size_bytes();
     local.buffer_type = spec.memory_config().buffer_type();
@@ -32,9 +74,6 @@ inline ttnn::Tensor allocate_far(const metal::TensorSpec& spec, metal::distribut
     metal::distributed::ReplicatedBufferConfig replicated{spec.compute_packed_buffer_size_bytes()};
     auto buffer = metal::distributed::MeshBuffer::create(replicated, local, mesh);
     return ttnn::Tensor(metal::MeshTensor(std::move(buffer), spec, metal::TensorTopology{}));
-#else
-#error "tt-metal before 0.73 is not supported: its tensors cannot be made from a buffer at the far end of DRAM"
-#endif
 }
 
 }  // namespace tt_sys

@@ -3,8 +3,6 @@
 
 #include "ttnn/operations/experimental/transformer/nlp_concat_heads/nlp_concat_heads.hpp"
 #include "ttnn/operations/experimental/transformer/nlp_create_qkv_heads/nlp_create_qkv_heads.hpp"
-#include "ttnn/operations/experimental/transformer/rotary_embedding_hf/rotary_embedding_hf.hpp"
-#include "ttnn/operations/transformer/sdpa/sdpa.hpp"
 
 namespace tt_sys {
 

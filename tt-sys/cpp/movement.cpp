@@ -2,7 +2,6 @@
 #include "session.h"
 
 #include "ttnn/operations/copy/typecast/typecast.hpp"
-#include "ttnn/operations/data_movement/clone/clone.hpp"
 #include "ttnn/operations/data_movement/concat/concat.hpp"
 #include "ttnn/operations/data_movement/pad/pad.hpp"
 #include "ttnn/operations/data_movement/permute/permute.hpp"
