@@ -113,6 +113,18 @@ fn dependencies_are_documented_with_their_versions() {
 }
 
 #[test]
+fn libraries_that_are_only_compared_with_stay_out_of_the_workspace() {
+    let locked = |path: &str, name: &str| {
+        let lock = fs::read_to_string(root().join(path)).unwrap();
+        lock.contains(&format!("name = \"{name}\"\n"))
+    };
+    for name in ["candle-core", "candle-nn", "faer", "gemm"] {
+        assert!(locked("benches/peers/Cargo.lock", name), "{name}");
+        assert!(!locked("Cargo.lock", name), "{name}");
+    }
+}
+
+#[test]
 fn each_rule_catches_its_fault() {
     assert_eq!(head_problems("use x;\n").len(), 1);
     assert_eq!(head_problems("//! What it is.\n").len(), 0);
