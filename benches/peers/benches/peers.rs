@@ -74,7 +74,7 @@ impl Clock {
         work();
         match self {
             Self::Wall => wall_before.elapsed(),
-            Self::Cpu(threads) => (cpu() - cpu_before) / threads,
+            Self::Cpu(threads) => cpu().saturating_sub(cpu_before) / threads,
         }
     }
 }
