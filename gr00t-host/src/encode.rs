@@ -62,6 +62,7 @@ impl Default for EncoderOptions {
 
 /// Model inputs and what was noticed on the way.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Encoded {
     /// What the model reads.
     pub inputs: ModelInputs,
@@ -75,6 +76,7 @@ pub struct Encoded {
 
 /// Wall time of the encoder's parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct EncodeTimings {
     /// Crop, resize and normalisation of every view.
     pub images: Duration,

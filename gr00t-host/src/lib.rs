@@ -28,5 +28,7 @@ pub use checkpoint::{TensorSource, Weights};
 pub use config::ModelConfig;
 pub use encode::ModelInputs;
 pub use error::{Error, Result};
+/// The bfloat16 that weights are read as.
+pub use half::bf16;
 pub use observation::Observation;
 pub use one_line::OneLine;

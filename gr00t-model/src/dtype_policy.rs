@@ -26,6 +26,7 @@ use crate::error::ModelError;
 /// # Ok::<_, gr00t_model::ModelError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub enum DtypePolicy {
     /// bfloat16 everywhere.
     Bf16,

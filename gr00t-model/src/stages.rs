@@ -10,6 +10,7 @@ use crate::error::{ModelError, Result};
 
 /// What one trace computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Stage {
     /// Patches to image tokens.
     Vision,
@@ -44,6 +45,7 @@ impl fmt::Display for Stage {
 
 /// How stages are grouped into traces. Results are the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum TraceLayout {
     /// One trace per stage: `vision`, `llm`, `adapter`, `denoise`.
     #[default]

@@ -140,3 +140,11 @@ fn models_and_policies_are_shared_between_threads() {
     shared::<Gr00t<Soft>>();
     shared::<gr00t_model::Policy<Soft>>();
 }
+
+#[test]
+fn errors_go_into_a_box_and_to_another_thread() {
+    fn boxed<E: std::error::Error + Send + Sync + 'static>() {}
+    boxed::<gr00t_model::ModelError>();
+    boxed::<gr00t_model::tt_ops::TtError>();
+    boxed::<gr00t_host::Error>();
+}

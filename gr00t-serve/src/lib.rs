@@ -2,6 +2,9 @@
 //!
 //! [`service::Service`] is what every protocol calls: it prepares a request on the host, queues it for the device, and answers
 //! with actions or a [`service::ServiceError`]. Protocols only translate bytes.
+//!
+//! This library is there for the program of the same name, its tests and fuzzers, and changes with them. What embeds the
+//! model uses `gr00t-model`.
 
 #![forbid(unsafe_code)]
 

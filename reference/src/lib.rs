@@ -23,4 +23,7 @@ mod vision;
 
 pub use error::{Error, Result};
 pub use model::Reference;
+/// The arrays that stages and actions come in.
+#[doc(no_inline)]
+pub use ndarray;
 pub use observer::{Observer, Part};

@@ -33,6 +33,7 @@ const OP: &str = "diff";
 
 /// How far one op's result is apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct OpDifference {
     /// Position in the trace.
     pub index: usize,

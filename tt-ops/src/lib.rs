@@ -58,6 +58,8 @@ pub use dtype::{
     FloatKind, HostScalar, HostSlice, HostSliceMut, Int32, IntKind, Static, Uint32, UintKind,
 };
 pub use error::{Result, TtError};
+/// The bfloat16 of host data.
+pub use half::bf16;
 pub use layout::{BufferType, Layout, MemoryConfig, TensorMemoryLayout};
 pub use metal::Metal;
 pub use op::{Activation, BinaryOp, Op, UnaryOp};

@@ -21,7 +21,7 @@ pub enum BlockFormat {
 }
 
 /// Elements that share an exponent.
-pub const GROUP: usize = FACE;
+pub(crate) const GROUP: usize = FACE;
 /// Exponent bytes of a tile.
 const EXPONENTS: usize = TILE_ELEMENTS / GROUP;
 /// Bits of an f32's significand, the hidden one included.
@@ -39,7 +39,7 @@ impl BlockFormat {
 
     /// Magnitude bits of an element.
     #[must_use]
-    pub fn magnitude_bits(self) -> u32 {
+    pub(crate) fn magnitude_bits(self) -> u32 {
         match self {
             Self::Bfp8B => 7,
             Self::Bfp4B => 3,
@@ -77,7 +77,7 @@ impl BlockFormat {
 
 /// Quantises a group: the shared exponent and, per element, sign (in the bit above) and magnitude.
 #[must_use]
-pub fn quantize_group(format: BlockFormat, values: &[f32; GROUP]) -> (u8, [u8; GROUP]) {
+pub(crate) fn quantize_group(format: BlockFormat, values: &[f32; GROUP]) -> (u8, [u8; GROUP]) {
     let (exponent, elements) = match format {
         BlockFormat::Bfp8B => quantize::group::<7>(values),
         BlockFormat::Bfp4B => quantize::group::<3>(values),

@@ -41,6 +41,8 @@ pub use attention::{SdpaConfig, sdpa};
 pub use eltwise::{Binary, Fused, Operand, Unary, binary, binary_fused, rotary, softmax, unary};
 pub use engine::Engine;
 pub use error::{Error, Result};
+/// The bfloat16 of elements on the host.
+pub use half::bf16;
 pub use isa::Isa;
 pub use matmul::{Epilogue, Residual, linear, matmul};
 pub use memory::AlignedBuf;

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 /// Alignment of every buffer: a cache line, an AVX-512 register, a row of an AMX tile.
 pub const ALIGNMENT: usize = 64;
 /// Size of a huge page; buffers of at least this size are aligned to it and advised to use huge pages.
-pub const HUGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// What a large buffer asks the kernel for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

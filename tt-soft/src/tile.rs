@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 /// Side of a tile.
 pub const TILE: usize = 32;
 /// Side of a face.
-pub const FACE: usize = 16;
+pub(crate) const FACE: usize = 16;
 /// Elements of a tile.
-pub const TILE_ELEMENTS: usize = TILE * TILE;
+pub(crate) const TILE_ELEMENTS: usize = TILE * TILE;
 
 /// Where element (row, column) of a tile lies in it.
 #[must_use]
-pub fn tile_offset(row: usize, column: usize) -> usize {
+pub(crate) fn tile_offset(row: usize, column: usize) -> usize {
     let face = row / FACE * 2 + column / FACE;
     face * FACE * FACE + row % FACE * FACE + column % FACE
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod api;
 mod bench;
 mod ci;
 mod demo;
@@ -72,6 +73,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Feed every reader of foreign bytes inputs that coverage guides, until one fails or the time is up
     Fuzz(fuzz::FuzzArgs),
+    /// List what each library makes public, one item a line
+    Api(api::ApiArgs),
     /// `test`, then licences and sources, then the golden results
     Ci,
 }
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Api(args) => api::run(&args),
         Command::Ci => ci::run(),
     };
     match outcome {

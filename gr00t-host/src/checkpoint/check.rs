@@ -14,6 +14,7 @@ const CHUNK: usize = 1 << 20;
 
 /// What [`check_finite`] has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Tensors.
     pub tensors: usize,

@@ -8,6 +8,7 @@ use crate::ModelConfig;
 
 /// Sum over the tensors of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PartSize {
     /// The part, `None` for tensors that the model does not have.
     pub part: Option<Part>,

@@ -8,6 +8,7 @@ use crate::{Error, ModelConfig, Result};
 
 /// What is odd about weights that are usable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Validation {
     /// One line each.
     pub warnings: Vec<String>,

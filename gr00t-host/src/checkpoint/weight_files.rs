@@ -8,6 +8,7 @@ use crate::{Error, Result};
 
 /// A safetensors file in a checkpoint's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WeightFile {
     /// Where it is.
     pub path: PathBuf,

@@ -42,12 +42,12 @@ impl NormalizationMode {
     }
 
     /// Whether a normalised value can be turned back, which actions need.
-    pub fn is_invertible(self) -> bool {
+    pub(crate) fn is_invertible(self) -> bool {
         !matches!(self, Self::Scale | Self::SinCos)
     }
 
     /// Whether NVIDIA looks up the key's statistics for this mode.
-    pub fn needs_statistics(self) -> bool {
+    pub(crate) fn needs_statistics(self) -> bool {
         !matches!(self, Self::None | Self::SinCos)
     }
 }

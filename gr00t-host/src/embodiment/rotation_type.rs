@@ -60,7 +60,7 @@ impl RotationType {
     }
 
     /// Whether each value alone has a meaning, so that a range per value makes sense.
-    pub fn has_independent_values(self) -> bool {
+    pub(crate) fn has_independent_values(self) -> bool {
         matches!(self, Self::AxisAngle | Self::Euler(_))
     }
 }

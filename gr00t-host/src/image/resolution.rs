@@ -12,6 +12,7 @@ const CHANNELS: usize = 3;
 
 /// How a frame of another size than the metadata's is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ResolutionPolicy {
     /// It is an error, as in NVIDIA's code.
     Strict,

@@ -52,6 +52,7 @@ pub struct PromptOptions {
 
 /// A prompt, ready for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Prompt {
     /// The chat with `<image-k>` in place of each view.
     pub text: String,

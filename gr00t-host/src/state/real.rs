@@ -6,9 +6,17 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::atan2f::atan2f;
 use super::{asin_f32, sin_f32, sin_f64};
 
-/// f32 or f64, with the functions that normalisation and rotations need.
+mod sealed {
+    /// What keeps other types out.
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// f32 or f64 and nothing else, with the functions that normalisation and rotations need.
 pub trait Real:
-    Copy
+    sealed::Sealed
+    + Copy
     + std::fmt::Debug
     + PartialOrd
     + Add<Output = Self>

@@ -22,6 +22,7 @@ pub enum UnknownKeys {
 
 /// The state vector and what was noticed on the way.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StateVector {
     /// Normalised values in the data config's order, then zeros up to the model's width; rounded to f32.
     pub values: Vec<f32>,

@@ -13,6 +13,7 @@ use crate::stages::CancelToken;
 
 /// What a weight is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum WeightRole {
     /// Multiplied with activations.
     Matmul,

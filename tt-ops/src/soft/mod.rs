@@ -93,6 +93,7 @@ impl Soft {
 
 /// Memory of a software device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryBytes {
     /// In tensors.
     pub tensors: usize,

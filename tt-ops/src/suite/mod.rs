@@ -44,6 +44,7 @@ pub enum Mode {
 
 /// What became of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct CaseResult {
     /// TTNN's name of the op.
     pub op: &'static str,

@@ -89,7 +89,7 @@ impl Heap {
     }
 
     /// Makes the arena at least `bytes` long. Its contents do not survive.
-    pub fn reserve_arena(&mut self, bytes: usize) {
+    pub(crate) fn reserve_arena(&mut self, bytes: usize) {
         if self.arena.len() < bytes {
             self.arena = AlignedBuf::default();
             self.arena = AlignedBuf::zeroed(bytes.next_multiple_of(GRANULE));
@@ -103,7 +103,7 @@ impl Heap {
     }
 
     /// A buffer's bytes, writable.
-    pub fn bytes_mut(&mut self, id: HeapId) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self, id: HeapId) -> &mut [u8] {
         self.buffers.get_mut(id.0 as usize).and_then(Option::as_mut).map_or(&mut [], AlignedBuf::as_bytes_mut)
     }
 

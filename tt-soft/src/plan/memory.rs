@@ -140,7 +140,7 @@ pub(super) fn with_output<R>(
 ///
 /// # Errors
 /// What the kernel finds; operands that do not lie in their buffers.
-pub fn run_call(engine: &Engine, call: &Call, heap: &mut Heap) -> Result<()> {
+pub(crate) fn run_call(engine: &Engine, call: &Call, heap: &mut Heap) -> Result<()> {
     with_output(&call.output, heap, |out, readable| {
         let inputs = Inputs { readable, operands: &call.inputs };
         call.kernel.run(engine, &inputs, call.in_place, view_mut(out, &call.output)?)

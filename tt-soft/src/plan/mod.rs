@@ -29,7 +29,8 @@ mod transfer;
 
 pub use heap::{Heap, HeapId};
 pub use kernel::Kernel;
-pub use memory::run_call;
+#[cfg(test)]
+use memory::run_call;
 pub use operand::{Arrangement, BufferId, GUARD_ROWS, Operand, ROW_ALIGNMENT};
 pub use recording::{Call, PlanOptions, Recording, Step};
 pub use run::{Plan, poison_padding, run_step};

@@ -134,7 +134,7 @@ impl Operand {
 
     /// Whether both name the same elements in the same way.
     #[must_use]
-    pub fn same_place(&self, other: &Self) -> bool {
+    pub(crate) fn same_place(&self, other: &Self) -> bool {
         self.dtype == other.dtype
             && self.offset == other.offset
             && self.shape == other.shape

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// Strides, in elements, of a row-major buffer of this shape.
 #[must_use]
-pub fn row_major(shape: [usize; 4]) -> [usize; 4] {
+pub(crate) fn row_major(shape: [usize; 4]) -> [usize; 4] {
     let mut strides = [1usize; 4];
     for dim in (0..3).rev() {
         strides[dim] = strides[dim + 1].saturating_mul(shape[dim + 1].max(1));

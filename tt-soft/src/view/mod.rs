@@ -3,8 +3,7 @@
 mod geometry;
 mod raw;
 
-pub(crate) use geometry::Geometry;
-pub use geometry::row_major;
+pub(crate) use geometry::{Geometry, row_major};
 pub(crate) use raw::{RawView, RawViewMut};
 
 use crate::error::{Error, Result};

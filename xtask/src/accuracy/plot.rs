@@ -98,7 +98,7 @@ fn stages(area: &Area<'_>, policies: &[PolicyFigures]) -> Result<()> {
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
+        .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE.mix(0.85))
         .border_style(FAINT)
         .legend_area_size(scaled(20))
@@ -168,7 +168,7 @@ fn costs(area: &Area<'_>, policies: &[PolicyFigures]) -> Result<()> {
     let rows = policies.len().max(1) as f64;
     let mut chart = ChartBuilder::on(area)
         .margin(scaled(14))
-        .caption("weights on the device, MB, and median time of a prediction", font(17))
+        .caption("MB of weights on the device; median time of a prediction (noise: no difference)", font(17))
         .x_label_area_size(scaled(30))
         .y_label_area_size(scaled(84))
         .build_cartesian_2d(0f64..most * 1.22, rows..0f64)?;
@@ -195,7 +195,12 @@ fn costs(area: &Area<'_>, policies: &[PolicyFigures]) -> Result<()> {
             }
             from = to;
         }
-        let ms = policy.median_ms().map_or_else(String::new, |ms| format!("{ms:.1} ms"));
+        let noise = policies
+            .first()
+            .is_some_and(|first| super::show::time_change(policy, first) == super::show::NOISE);
+        let ms = policy.median_ms().map_or_else(String::new, |ms| {
+            if noise { format!("{ms:.0} ms, noise") } else { format!("{ms:.1} ms") }
+        });
         let total = Text::new(format!("{from:.1} MB"), (scaled(6), scaled(2)), font(14));
         chart.draw_series([EmptyElement::at((from, top)) + total])?;
         let time = Text::new(ms, (scaled(6), scaled(20)), font(14));

@@ -99,10 +99,10 @@ fn print_costs(policies: &[PolicyFigures]) {
 }
 
 /// In place of a difference of times that is less than the spread of the repeats.
-const NOISE: &str = "noise";
+pub(super) const NOISE: &str = "noise";
 
 /// The change of the median time against the `first` policy's, if it is more than the repeats differ among themselves.
-fn time_change(policy: &PolicyFigures, first: &PolicyFigures) -> String {
+pub(super) fn time_change(policy: &PolicyFigures, first: &PolicyFigures) -> String {
     let changed = change(policy.median_ms(), first.median_ms());
     match (policy.middle_half_ms(), first.middle_half_ms()) {
         (Some([from, to]), Some([first_from, first_to]))

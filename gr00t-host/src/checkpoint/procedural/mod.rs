@@ -12,7 +12,7 @@ use half::bf16;
 use rayon::prelude::*;
 
 pub use inputs::{gaussian_array, id_array, uniform_array};
-pub use stream::{Stream, fnv1a64, mix64};
+pub use stream::{Stream, fnv1a64};
 
 use super::plan::expected_tensors;
 use super::source::checked_range;

@@ -14,7 +14,7 @@ pub fn fnv1a64(bytes: &[u8]) -> u64 {
 
 /// SplitMix64's finaliser.
 #[inline]
-pub const fn mix64(z: u64) -> u64 {
+pub(crate) const fn mix64(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
