@@ -14,6 +14,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=cpp");
     println!("cargo::rerun-if-changed=src/bridge.rs");
+    println!("cargo::rerun-if-changed=src/cpp_tests.rs");
     for variable in ["CMAKE", "CXXFLAGS"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }

@@ -42,6 +42,7 @@ mod layout;
 pub mod metal;
 pub mod op;
 pub mod ops;
+mod program;
 mod shape;
 pub mod soft;
 mod spec;
@@ -60,9 +61,10 @@ pub use dtype::{
 pub use error::{Result, TtError};
 /// The bfloat16 of host data.
 pub use half::bf16;
-pub use layout::{BufferType, Layout, MemoryConfig, TensorMemoryLayout};
+pub use layout::{BufferType, CoreGrid, Layout, MemoryConfig, ShardSpec, TensorMemoryLayout};
 pub use metal::Metal;
 pub use op::{Activation, BinaryOp, Op, UnaryOp};
+pub use program::{MatmulBlocks, MatmulProgramConfig, SdpaProgramConfig};
 pub use shape::{MAX_RANK, Shape};
 pub use soft::Soft;
 pub use spec::{TensorSpec, WeightOrder, WeightSpec};

@@ -8,6 +8,8 @@
 
 #[path = "metal/ignored.rs"]
 mod ignored;
+#[path = "metal/placement.rs"]
+mod placement;
 #[path = "metal/table.rs"]
 mod table;
 #[path = "metal/trace.rs"]

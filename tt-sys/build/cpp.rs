@@ -13,7 +13,8 @@ const LIBRARIES: [&str; 4] = ["_ttnncpp.so", "libtt_metal.so", "libtt_stl.so", "
 pub(crate) fn build(found: &Installation) -> Result<(), String> {
     let out = PathBuf::from(env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?);
     // Writes the generated sources below OUT_DIR; CMake compiles them with the layer.
-    drop(cxx_build::bridge("src/bridge.rs"));
+    let tests = cfg!(feature = "cpp-tests");
+    drop(cxx_build::bridges(["src/bridge.rs"].into_iter().chain(tests.then_some("src/cpp_tests.rs"))));
     forget(&out.join("build"))?;
     let mut cmake = cmake::Config::new("cpp");
     cmake
@@ -21,6 +22,7 @@ pub(crate) fn build(found: &Installation) -> Result<(), String> {
         .profile("RelWithDebInfo")
         // The crate's own choice of flags silences every warning.
         .define("CMAKE_CXX_FLAGS", env::var("CXXFLAGS").unwrap_or_default())
+        .define("TT_SYS_TESTS", if tests { "ON" } else { "OFF" })
         .define("TT_SYS_BRIDGE", out.join("cxxbridge"));
     match found {
         Installation::Directories { includes, libraries, version } => {

@@ -15,11 +15,13 @@ std::unique_ptr<Tensor> attention(
     float scale,
     std::uint32_t q_chunk,
     std::uint32_t k_chunk,
+    std::uint32_t grid_x,
+    std::uint32_t grid_y,
     Placement placement,
     const Compute& compute) {
     const auto& query = tensor_of(q);
     ttnn::operations::transformer::SDPAProgramConfig program{};
-    program.compute_with_storage_grid_size = query.device()->compute_with_storage_grid_size();
+    program.compute_with_storage_grid_size = metal::CoreCoord(grid_x, grid_y);
     program.q_chunk_size = q_chunk;
     program.k_chunk_size = k_chunk;
     program.exp_approx_mode = compute.approximate;

@@ -75,8 +75,9 @@ std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, Placemen
         ttnn::to_layout(tensor_of(x), layout_of(layout), std::nullopt, memory_config_of(placement)), x);
 }
 
-std::unique_ptr<Tensor> to_memory_config(const Tensor& x, Placement placement) {
-    return wrap(ttnn::to_memory_config(tensor_of(x), memory_config_of(placement)), x);
+std::unique_ptr<Tensor> to_memory_config(const Tensor& handle, std::uint8_t dtype, Placement placement) {
+    const auto& x = tensor_of(handle);
+    return wrap(ttnn::to_memory_config(x, memory_config_of(placement), dtype_of(dtype)), handle);
 }
 
 std::unique_ptr<Tensor> clone_tensor(const Tensor& x, Placement placement) {

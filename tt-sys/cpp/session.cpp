@@ -17,6 +17,13 @@ constexpr metal::DataType DATA_TYPES[] = {
     metal::DataType::BFLOAT4_B,
     metal::DataType::INT32};
 
+// At each code its memory layout.
+constexpr metal::TensorMemoryLayout MEMORY_LAYOUTS[] = {
+    metal::TensorMemoryLayout::INTERLEAVED,
+    metal::TensorMemoryLayout::HEIGHT_SHARDED,
+    metal::TensorMemoryLayout::WIDTH_SHARDED,
+    metal::TensorMemoryLayout::BLOCK_SHARDED};
+
 }  // namespace
 
 Slot::~Slot() {
@@ -33,7 +40,7 @@ void Session::close() {
     for (Slot* slot : slots) {
         slot->tensor.reset();
     }
-    for (const auto& [trace, fillers] : traces) {
+    for (const auto& [trace, written] : traces) {
         ttnn::operations::trace::release_trace(mesh.get(), metal::distributed::MeshTraceId(trace));
     }
     traces.clear();
@@ -138,7 +145,47 @@ metal::BufferType buffer_type_of(std::uint8_t number) {
 }
 
 metal::MemoryConfig memory_config_of(Placement placement) {
-    return metal::MemoryConfig(metal::TensorMemoryLayout::INTERLEAVED, buffer_type_of(placement.buffer_type));
+    if (placement.memory_layout >= std::size(MEMORY_LAYOUTS)) {
+        throw std::invalid_argument("memory layout code " + std::to_string(placement.memory_layout));
+    }
+    const auto layout = MEMORY_LAYOUTS[placement.memory_layout];
+    const auto buffer_type = buffer_type_of(placement.buffer_type);
+    if (placement.memory_layout == code::INTERLEAVED) {
+        return metal::MemoryConfig(layout, buffer_type);
+    }
+    if (placement.grid_x == 0 || placement.grid_y == 0) {
+        throw std::invalid_argument("shards on no core");
+    }
+    const metal::CoreRange cores({0, 0}, {placement.grid_x - 1, placement.grid_y - 1});
+    return metal::MemoryConfig(
+        layout, buffer_type,
+        metal::ShardSpec(metal::CoreRangeSet(cores), {placement.shard_height, placement.shard_width}));
+}
+
+Placement placement_of(const metal::MemoryConfig& config) {
+    const auto layout = std::find(std::begin(MEMORY_LAYOUTS), std::end(MEMORY_LAYOUTS), config.memory_layout());
+    if (layout == std::end(MEMORY_LAYOUTS)) {
+        throw std::invalid_argument("a memory layout that has no place here");
+    }
+    Placement placement{};
+    placement.buffer_type = config.buffer_type() == metal::BufferType::L1 ? code::L1 : code::DRAM;
+    placement.memory_layout = static_cast<std::uint8_t>(layout - std::begin(MEMORY_LAYOUTS));
+    if (placement.memory_layout == code::INTERLEAVED) {
+        return placement;
+    }
+    if (!config.shard_spec()) {
+        throw std::invalid_argument("shards of more than two dimensions, which have no place here");
+    }
+    const auto& shards = *config.shard_spec();
+    const auto cores = shards.grid.bounding_box();
+    if (cores.start_coord != metal::CoreCoord(0, 0) || shards.grid.num_cores() != cores.size()) {
+        throw std::invalid_argument("shards on cores that are no rectangle at the origin");
+    }
+    placement.grid_x = static_cast<std::uint32_t>(cores.end_coord.x) + 1;
+    placement.grid_y = static_cast<std::uint32_t>(cores.end_coord.y) + 1;
+    placement.shard_height = shards.shape[0];
+    placement.shard_width = shards.shape[1];
+    return placement;
 }
 
 metal::TensorSpec spec_of(const Spec& spec) {

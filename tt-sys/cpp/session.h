@@ -21,8 +21,14 @@ struct Slot {
     ~Slot();
 };
 
-// Everything that keeps others out of the memory that a trace writes.
+// Buffers that keep others out of DRAM.
 using Fillers = std::vector<std::shared_ptr<metal::distributed::MeshBuffer>>;
+
+// What a trace writes beside its results: DRAM, where fillers keep others out, and L1 from an address on.
+struct Written {
+    Fillers fillers;
+    std::uint64_t l1_begin;
+};
 
 // Watches allocations during a capture.
 class HighWater;
@@ -31,7 +37,7 @@ class HighWater;
 struct Session {
     std::shared_ptr<metal::distributed::MeshDevice> mesh;
     std::unordered_set<Slot*> slots;
-    std::unordered_map<std::uint32_t, Fillers> traces;
+    std::unordered_map<std::uint32_t, Written> traces;
     std::shared_ptr<HighWater> high_water;
     std::optional<std::uint32_t> capturing;
     std::vector<ttnn::Tensor> pieces;
@@ -56,6 +62,7 @@ std::shared_ptr<Slot> slot_of(ttnn::Tensor tensor, const std::shared_ptr<Session
 namespace code {
 constexpr std::uint8_t ROW_MAJOR = 0, TILE = 1;
 constexpr std::uint8_t DRAM = 0, L1 = 1, TRACE = 2;
+constexpr std::uint8_t INTERLEAVED = 0;
 }  // namespace code
 
 metal::DataType dtype_of(std::uint8_t number);
@@ -63,6 +70,7 @@ std::uint8_t code_of(metal::DataType dtype);
 metal::Layout layout_of(std::uint8_t number);
 metal::BufferType buffer_type_of(std::uint8_t number);
 metal::MemoryConfig memory_config_of(Placement placement);
+Placement placement_of(const metal::MemoryConfig& config);
 metal::TensorSpec spec_of(const Spec& spec);
 ttnn::DeviceComputeKernelConfig compute_of(const ttnn::Tensor& x, const Compute& compute);
 

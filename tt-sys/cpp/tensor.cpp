@@ -33,15 +33,6 @@ void read(const Tensor& handle, rust::Slice<T> out) {
     std::copy(values.begin(), values.end(), out.begin());
 }
 
-Placement placement_of(const metal::MemoryConfig& config) {
-    if (config.memory_layout() != metal::TensorMemoryLayout::INTERLEAVED) {
-        throw std::invalid_argument("a sharded tensor, which has no place here");
-    }
-    Placement placement{};
-    placement.buffer_type = config.buffer_type() == metal::BufferType::L1 ? code::L1 : code::DRAM;
-    return placement;
-}
-
 }  // namespace
 
 std::unique_ptr<Tensor> no_tensor() { return std::make_unique<Tensor>(); }
@@ -88,6 +79,11 @@ Spec tensor_spec(const Tensor& handle) {
 }
 
 std::uint64_t tensor_address(const Tensor& handle) { return tensor_of(handle).buffer()->address(); }
+
+std::uint64_t tensor_end(const Tensor& handle) {
+    const auto* buffer = tensor_of(handle).buffer();
+    return buffer->address() + buffer->aligned_size_per_bank();
+}
 
 bool tensor_is_allocated(const Tensor& handle) {
     return handle.slot && handle.slot->tensor && handle.slot->tensor->is_allocated();

@@ -35,10 +35,15 @@ pub(crate) mod ffi {
         l1_total: u64,
     }
 
-    /// Interleaved in this memory.
+    /// In this memory; for a layout other than 0, interleaved, in shards of that shape on a rectangle of cores at the origin.
     #[derive(Clone, Copy)]
     struct Placement {
         buffer_type: u8,
+        memory_layout: u8,
+        grid_x: u32,
+        grid_y: u32,
+        shard_height: u32,
+        shard_width: u32,
     }
 
     struct Spec {
@@ -88,6 +93,7 @@ pub(crate) mod ffi {
         fn end_trace(device: &Device, trace: u32) -> Result<()>;
         fn execute_trace(device: &Device, trace: u32, blocking: bool) -> Result<()>;
         fn release_trace(device: &Device, trace: u32) -> Result<()>;
+        fn trace_l1_begin(device: &Device, trace: u32) -> Result<u64>;
 
         fn no_tensor() -> Result<UniquePtr<Tensor>>;
         fn from_floats(device: &Device, spec: &Spec, values: &[f32]) -> Result<UniquePtr<Tensor>>;
@@ -102,6 +108,7 @@ pub(crate) mod ffi {
         fn read_i32(tensor: &Tensor, out: &mut [i32]) -> Result<()>;
         fn tensor_spec(tensor: &Tensor) -> Result<Spec>;
         fn tensor_address(tensor: &Tensor) -> Result<u64>;
+        fn tensor_end(tensor: &Tensor) -> Result<u64>;
         fn tensor_is_allocated(tensor: &Tensor) -> Result<bool>;
         fn deallocate(tensor: &Tensor) -> Result<()>;
         fn dump_tensor(tensor: &Tensor, path: &str) -> Result<()>;
@@ -161,6 +168,8 @@ pub(crate) mod ffi {
             scale: f32,
             q_chunk: u32,
             k_chunk: u32,
+            grid_x: u32,
+            grid_y: u32,
             placement: Placement,
             compute: &Compute,
         ) -> Result<UniquePtr<Tensor>>;
@@ -204,7 +213,7 @@ pub(crate) mod ffi {
         fn permute(x: &Tensor, dims: &[u32], placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn typecast(x: &Tensor, dtype: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn to_layout(x: &Tensor, layout: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
-        fn to_memory_config(x: &Tensor, placement: Placement) -> Result<UniquePtr<Tensor>>;
+        fn to_memory_config(x: &Tensor, dtype: u8, placement: Placement) -> Result<UniquePtr<Tensor>>;
         fn clone_tensor(x: &Tensor, placement: Placement) -> Result<UniquePtr<Tensor>>;
     }
 }

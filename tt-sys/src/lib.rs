@@ -28,6 +28,8 @@ mod error;
 
 #[cfg(feature = "metal")]
 mod bridge;
+#[cfg(feature = "cpp-tests")]
+pub mod cpp_tests;
 #[cfg(feature = "metal")]
 mod device;
 #[cfg(feature = "metal")]
@@ -44,7 +46,10 @@ pub use error::{Error, Result};
 #[cfg(feature = "metal")]
 pub use device::{Device, DeviceFacts, MemoryUse, OpenOptions, Resources, version};
 #[cfg(feature = "metal")]
-pub use spec::{BufferType, ComputeKernelConfig, DataType, Layout, MathFidelity, MemoryConfig, TensorSpec};
+pub use spec::{
+    BufferType, ComputeKernelConfig, DataType, Layout, MathFidelity, MemoryConfig, ShardLayout, Shards,
+    TensorSpec,
+};
 #[cfg(feature = "metal")]
 pub use tensor::Tensor;
 #[cfg(feature = "metal")]

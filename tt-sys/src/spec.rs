@@ -54,21 +54,74 @@ impl BufferType {
     const ALL: [Self; 2] = [Self::Dram, Self::L1];
 }
 
-/// `ttnn::MemoryConfig`: always interleaved.
+/// `ttnn::TensorMemoryLayout` of shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ShardLayout {
+    /// Each core has some rows.
+    Height = 1,
+    /// Each core has some columns.
+    Width = 2,
+    /// Each core has a rectangle.
+    Block = 3,
+}
+
+impl ShardLayout {
+    const ALL: [Self; 3] = [Self::Height, Self::Width, Self::Block];
+}
+
+/// `ttnn::ShardSpec` on a rectangle of cores at the origin, row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shards {
+    /// What each core has.
+    pub layout: ShardLayout,
+    /// Cores in x and y.
+    pub grid: (u32, u32),
+    /// Rows and columns of a shard, in elements.
+    pub shape: (u32, u32),
+}
+
+/// `ttnn::MemoryConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemoryConfig {
     /// Which memory.
     pub buffer_type: BufferType,
+    /// Shards; interleaved where there are none.
+    pub shards: Option<Shards>,
 }
 
 impl MemoryConfig {
     /// `ttnn::DRAM_MEMORY_CONFIG`.
-    pub const DRAM: Self = Self { buffer_type: BufferType::Dram };
+    pub const DRAM: Self = Self { buffer_type: BufferType::Dram, shards: None };
     /// `ttnn::L1_MEMORY_CONFIG`.
-    pub const L1: Self = Self { buffer_type: BufferType::L1 };
+    pub const L1: Self = Self { buffer_type: BufferType::L1, shards: None };
+
+    /// Sharded in L1.
+    pub fn sharded(shards: Shards) -> Self {
+        Self { shards: Some(shards), ..Self::L1 }
+    }
 
     pub(crate) fn to_ffi(self) -> ffi::Placement {
-        ffi::Placement { buffer_type: self.buffer_type as u8 }
+        const INTERLEAVED: u8 = 0;
+        let (memory_layout, (grid_x, grid_y), (shard_height, shard_width)) =
+            self.shards.map_or((INTERLEAVED, (0, 0), (0, 0)), |s| (s.layout as u8, s.grid, s.shape));
+        let buffer_type = self.buffer_type as u8;
+        ffi::Placement { buffer_type, memory_layout, grid_x, grid_y, shard_height, shard_width }
+    }
+
+    fn from_ffi(placement: ffi::Placement) -> Result<Self> {
+        let ffi::Placement { buffer_type, memory_layout, grid_x, grid_y, shard_height, shard_width } =
+            placement;
+        let shards = match memory_layout {
+            0 => None,
+            code => Some(Shards {
+                layout: named(&ShardLayout::ALL, |l| *l as u8 == code, "memory layout", code)?,
+                grid: (grid_x, grid_y),
+                shape: (shard_height, shard_width),
+            }),
+        };
+        let is_it = |one: &BufferType| *one as u8 == buffer_type;
+        Ok(Self { buffer_type: named(&BufferType::ALL, is_it, "memory", buffer_type)?, shards })
     }
 }
 
@@ -111,14 +164,11 @@ impl TensorSpec {
     }
 
     pub(crate) fn from_ffi(spec: ffi::Spec) -> Result<Self> {
-        let buffer_type = spec.placement.buffer_type;
         Ok(Self {
             shape: spec.shape,
             dtype: named(&DataType::ALL, |d| *d as u8 == spec.dtype, "data type", spec.dtype)?,
             layout: named(&Layout::ALL, |l| *l as u8 == spec.layout, "layout", spec.layout)?,
-            memory_config: MemoryConfig {
-                buffer_type: named(&BufferType::ALL, |b| *b as u8 == buffer_type, "memory", buffer_type)?,
-            },
+            memory_config: MemoryConfig::from_ffi(spec.placement)?,
         })
     }
 }

@@ -53,18 +53,19 @@ pub(crate) fn steps_of_test(steps: &mut Steps) -> Result<Option<String>> {
     Ok(filter.summary())
 }
 
-/// The bridge's tests, the full-size ops planned, and the op suite, which shows its table. What the tests say is shown, since
+/// The C++ layer's own tests, the bridge's, the full-size ops planned, and the op suite, which shows its table. What the tests say is shown, since
 /// without a device they pass and say that they were skipped.
 fn steps_on_metal(steps: &mut Steps) -> Result<()> {
-    let test = |package: &str, test: &str| {
+    let test = |package: &str, feature: &str, test: &str| {
         let mut command = cargo();
-        command.args(["test", "--locked", "-p", package, "--features", "metal", "--test", test]);
+        command.args(["test", "--locked", "-p", package, "--features", feature, "--test", test]);
         command.args(["--", "--nocapture", "--test-threads", "1"]);
         command
     };
-    steps.run("bridge", &mut test("tt-sys", "device"))?;
-    steps.run("full-size ops", &mut test("tt-ops", "metal_full_size"))?;
-    steps.run("op suite", &mut test("tt-ops", "metal"))
+    steps.run("C++ layer", &mut test("tt-sys", "cpp-tests", "cpp"))?;
+    steps.run("bridge", &mut test("tt-sys", "metal", "device"))?;
+    steps.run("full-size ops", &mut test("tt-ops", "metal", "metal_full_size"))?;
+    steps.run("op suite", &mut test("tt-ops", "metal", "metal"))
 }
 
 /// Cargo at the workspace root.

@@ -4,7 +4,7 @@
 //! <https://github.com/NVIDIA/Isaac-GR00T/blob/n1.5-release/gr00t/model/action_head/cross_attention_dit.py>.
 
 use gr00t_host::config::DiffusionModelConfig;
-use tt_ops::{Device, ops};
+use tt_ops::{Device, MemoryConfig, ops};
 
 use super::modulation::DitStep;
 use crate::error::Result;
@@ -51,6 +51,8 @@ impl<D: Device> Dit<D> {
         taps: &Taps<'_, D>,
     ) -> Result<Activations<D>> {
         taps.keep(format_args!("step{k}.temb"), &step.temb);
+        // A card norms these few rows by as many cores as have a part of them; each block's result stays where its input was.
+        x = ops::to_memory_config(&x, MemoryConfig::L1_WIDTH_SHARDED)?;
         let blocks = self.transformer_blocks.iter().zip(&step.norm1).zip(memory).enumerate();
         for (i, ((block, norm1), memory)) in blocks {
             x = block.forward(&x, norm1, memory.as_ref(), mask)?;

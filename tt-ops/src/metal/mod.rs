@@ -3,11 +3,13 @@
 
 #[cfg(not(feature = "metal"))]
 mod absent;
+mod board;
 #[cfg(feature = "metal")]
 mod card;
 
 #[cfg(not(feature = "metal"))]
 pub use absent::Metal;
+pub use board::{BOARDS, Board};
 #[cfg(feature = "metal")]
 pub use card::{Metal, MetalBuffer, MetalTrace, MetalWeight};
 

@@ -2,7 +2,7 @@
 
 use crate::dtype::DataType;
 use crate::error::{Result, TtError};
-use crate::layout::Layout;
+use crate::layout::{Layout, MemoryConfig};
 use crate::op::Op;
 use crate::shape::Shape;
 use crate::spec::{TensorSpec, WeightSpec};
@@ -86,32 +86,56 @@ pub(super) fn activation_type(op: &'static str, dtype: DataType) -> Result<()> {
 }
 
 impl Op {
-    /// Checks operands and says what comes out.
+    /// Checks operands and says what comes out. Ops that are not told where to place their results place them in DRAM.
     ///
     /// # Errors
     /// Shapes, data types, layouts or arguments that do not fit, with what would have.
     pub fn infer(&self, inputs: &[InputSpec]) -> Result<OutputSpecs> {
+        let place = self.memory_config().unwrap_or_default();
+        let mut outputs = self.infer_results(inputs)?;
+        for output in &mut outputs {
+            place.check(self.name(), output.shape, output.layout)?;
+            *output = output.with_memory_config(place);
+        }
+        Ok(outputs)
+    }
+
+    /// Where the op is told to place its result.
+    fn memory_config(&self) -> Option<MemoryConfig> {
+        match self {
+            Self::Linear { memory_config, .. }
+            | Self::LayerNorm { memory_config, .. }
+            | Self::RmsNorm { memory_config, .. }
+            | Self::ToMemoryConfig { memory_config } => Some(*memory_config),
+            _ => None,
+        }
+    }
+
+    /// [`infer`](Self::infer) but for the placement.
+    fn infer_results(&self, inputs: &[InputSpec]) -> Result<OutputSpecs> {
         let operands = Operands { op: self.name(), inputs };
         let op = operands.op;
         match self {
-            Self::Linear { bias, residual, dtype, memory_config, .. } => {
+            Self::Linear { bias, residual, dtype, program_config, core_grid, .. } => {
                 operands.count(2 + usize::from(*bias) + usize::from(*residual))?;
                 activation_type(op, *dtype)?;
-                let out = linear(&operands, *bias, *residual, *dtype)?;
-                Ok(vec![out.with_memory_config(*memory_config)])
+                if program_config.is_some() && core_grid.is_some() {
+                    return Err(TtError::argument(op, "a program config and a core grid", "one of them"));
+                }
+                Ok(vec![linear(&operands, *bias, *residual, *dtype)?])
             }
             Self::Matmul { transpose_a, transpose_b, dtype, .. } => {
                 operands.count(2)?;
                 activation_type(op, *dtype)?;
                 Ok(vec![matmul(&operands, *transpose_a, *transpose_b)?.with_dtype(*dtype)])
             }
-            Self::LayerNorm { epsilon, weight, bias, dtype, memory_config, .. } => {
+            Self::LayerNorm { epsilon, weight, bias, dtype, .. } => {
                 operands.count(1 + usize::from(*weight) + usize::from(*bias))?;
-                Ok(vec![norm(&operands, *epsilon, *dtype)?.with_memory_config(*memory_config)])
+                Ok(vec![norm(&operands, *epsilon, *dtype)?])
             }
-            Self::RmsNorm { epsilon, weight, dtype, memory_config, .. } => {
+            Self::RmsNorm { epsilon, weight, dtype, .. } => {
                 operands.count(1 + usize::from(*weight))?;
-                Ok(vec![norm(&operands, *epsilon, *dtype)?.with_memory_config(*memory_config)])
+                Ok(vec![norm(&operands, *epsilon, *dtype)?])
             }
             Self::Embedding { dtype } => {
                 operands.count(2)?;
@@ -182,7 +206,7 @@ impl Op {
                 x.with_dtype(*dtype)
             }
             Self::ToLayout { layout } => x.with_layout(*layout),
-            Self::ToMemoryConfig { memory_config } => x.with_memory_config(*memory_config),
+            Self::ToMemoryConfig { .. } => x,
             Self::Clone { dtype } if x.dtype == *dtype => x,
             Self::Clone { dtype } => {
                 return Err(TtError::dtype(op, x.dtype.to_string(), dtype.to_string()));

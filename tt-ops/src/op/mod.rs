@@ -20,7 +20,8 @@ use serde::Serialize;
 
 use crate::compute::ComputeKernelConfig;
 use crate::dtype::DataType;
-use crate::layout::{Layout, MemoryConfig};
+use crate::layout::{CoreGrid, Layout, MemoryConfig};
+use crate::program::{MatmulProgramConfig, SdpaProgramConfig};
 use crate::shape::Shape;
 
 /// One call of an op with all its attributes. Operands come separately, in the order that each variant states.
@@ -37,6 +38,10 @@ pub enum Op {
         dtype: DataType,
         memory_config: MemoryConfig,
         compute: ComputeKernelConfig,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        program_config: Option<MatmulProgramConfig>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        core_grid: Option<CoreGrid>,
     },
     /// `a [.., m, k]`, `b [.., k, n]`.
     Matmul { transpose_a: bool, transpose_b: bool, dtype: DataType, compute: ComputeKernelConfig },
@@ -78,7 +83,14 @@ pub enum Op {
     /// `x`, along its last extent.
     Softmax { dtype: DataType },
     /// `q [b, h, sq, e]`, `k` and `v` `[b, kv, sk, e]`, then `attn_mask [b | 1, h | 1, sq, sk]` where present.
-    ScaledDotProductAttention { is_causal: bool, scale: f32, attn_mask: bool, compute: ComputeKernelConfig },
+    ScaledDotProductAttention {
+        is_causal: bool,
+        scale: f32,
+        attn_mask: bool,
+        compute: ComputeKernelConfig,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        program_config: Option<SdpaProgramConfig>,
+    },
     /// `x [b, h, s, e]`, `cos` and `sin` `[.., s, e]`: half-split pairs (j, j + e/2).
     RotaryEmbedding { dtype: DataType },
     /// `ids [b, s]`, `weight [vocabulary, n]`.

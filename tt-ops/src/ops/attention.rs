@@ -9,6 +9,7 @@ use crate::dtype::Activation as ActivationType;
 use crate::dtype::Float;
 use crate::error::{Result, TtError};
 use crate::op::Op;
+use crate::program::SdpaProgramConfig;
 use crate::tensor::{Tensor, TensorRef};
 
 /// Arguments of [`scaled_dot_product_attention`] beside its operands.
@@ -18,11 +19,18 @@ pub struct Sdpa<'a, D: Device> {
     is_causal: bool,
     scale: Option<f32>,
     compute: ComputeKernelConfig,
+    program_config: Option<SdpaProgramConfig>,
 }
 
 impl<D: Device> Default for Sdpa<'_, D> {
     fn default() -> Self {
-        Self { attn_mask: None, is_causal: false, scale: None, compute: ComputeKernelConfig::default() }
+        Self {
+            attn_mask: None,
+            is_causal: false,
+            scale: None,
+            compute: ComputeKernelConfig::default(),
+            program_config: None,
+        }
     }
 }
 
@@ -66,6 +74,13 @@ impl<'a, D: Device> Sdpa<'a, D> {
         self.compute = compute;
         self
     }
+
+    /// Spreads the work over cores in this way and no other.
+    #[must_use]
+    pub fn program_config(mut self, program_config: SdpaProgramConfig) -> Self {
+        self.program_config = Some(program_config);
+        self
+    }
 }
 
 /// `softmax(scale · q kᵀ + mask) v` per head: `q [b, h, sq, e]`, `k` and `v` `[b, kv, sk, e]` → `[b, h, sq, e]`
@@ -88,6 +103,7 @@ pub fn scaled_dot_product_attention<D: Device, T: ActivationType>(
         scale,
         attn_mask: args.attn_mask.is_some(),
         compute: args.compute,
+        program_config: args.program_config,
     };
     same_device(op.name(), q.device(), &[k.device(), v.device()])?;
     let mut inputs = vec![q.input(), k.input(), v.input()];

@@ -7,8 +7,9 @@ use crate::compute::ComputeKernelConfig;
 use crate::device::Device;
 use crate::dtype::{Activation as ActivationType, Float};
 use crate::error::Result;
-use crate::layout::MemoryConfig;
+use crate::layout::{CoreGrid, MemoryConfig};
 use crate::op::{Activation, Op};
+use crate::program::MatmulProgramConfig;
 use crate::tensor::{Tensor, TensorRef};
 use crate::weight::Weight;
 
@@ -18,8 +19,10 @@ pub struct Linear<'a, D: Device, O: ActivationType> {
     bias: Option<TensorRef<'a, D>>,
     activation: Option<Activation>,
     residual: Option<&'a Tensor<D, O>>,
-    memory_config: MemoryConfig,
+    memory_config: Option<MemoryConfig>,
     compute: ComputeKernelConfig,
+    program_config: Option<MatmulProgramConfig>,
+    core_grid: Option<CoreGrid>,
 }
 
 impl<D: Device, O: ActivationType> Default for Linear<'_, D, O> {
@@ -28,8 +31,10 @@ impl<D: Device, O: ActivationType> Default for Linear<'_, D, O> {
             bias: None,
             activation: None,
             residual: None,
-            memory_config: MemoryConfig::default(),
+            memory_config: None,
             compute: ComputeKernelConfig::default(),
+            program_config: None,
+            core_grid: None,
         }
     }
 }
@@ -77,10 +82,24 @@ impl<'a, D: Device, O: ActivationType> Linear<'a, D, O> {
         self
     }
 
-    /// Places the result.
+    /// Places the result; else it is where the residual is, or interleaved in DRAM.
     #[must_use]
     pub fn memory_config(mut self, memory_config: MemoryConfig) -> Self {
-        self.memory_config = memory_config;
+        self.memory_config = Some(memory_config);
+        self
+    }
+
+    /// Spreads the product over cores in this way and no other.
+    #[must_use]
+    pub fn program_config(mut self, program_config: MatmulProgramConfig) -> Self {
+        self.program_config = Some(program_config);
+        self
+    }
+
+    /// Leaves the device's own rule these cores alone.
+    #[must_use]
+    pub fn core_grid(mut self, core_grid: CoreGrid) -> Self {
+        self.core_grid = Some(core_grid);
         self
     }
 
@@ -98,19 +117,22 @@ impl<'a, D: Device, O: ActivationType> Linear<'a, D, O> {
 /// the card.
 ///
 /// # Errors
-/// Extents, data types or layouts that do not fit.
+/// Extents, data types or layouts that do not fit; a program config together with a core grid; what the card refuses of either.
 pub fn linear<D: Device, T: Float, O: ActivationType>(
     x: &Tensor<D, T>,
     w: &Weight<D>,
     args: Linear<'_, D, O>,
 ) -> Result<Tensor<D, O>> {
+    let placed = args.memory_config.or(args.residual.map(|residual| residual.spec().memory_config));
     let op = Op::Linear {
         bias: args.bias.is_some(),
         activation: args.activation,
         residual: args.residual.is_some(),
         dtype: O::DATA_TYPE,
-        memory_config: args.memory_config,
+        memory_config: placed.unwrap_or_default(),
         compute: args.compute,
+        program_config: args.program_config,
+        core_grid: args.core_grid,
     };
     let mut inputs = vec![x.input(), w.input()];
     let mut devices = vec![w.device()];

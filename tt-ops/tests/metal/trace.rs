@@ -12,7 +12,8 @@ const CHILD: &str = "TT_OPS_TRACE_CHILD";
 const ROWS: usize = 32;
 const WIDTH: usize = 64;
 
-fn on_device(test: &str, body: fn(&Metal) -> Result<()>) {
+/// Runs `body`, that of the test `test`, in a process of its own.
+pub(super) fn on_device(test: &str, body: fn(&Metal) -> Result<()>) {
     on_device_with(test, &MetalOptions::default(), body);
 }
 
@@ -29,7 +30,7 @@ fn in_its_process(test: &str, body: impl FnOnce()) {
         return;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([&format!("trace::{test}"), "--exact", "--nocapture"])
+        .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .unwrap();
@@ -54,7 +55,7 @@ fn assert_deallocated(error: &TtError) {
 
 #[test]
 fn deallocated_memory_of_a_trace_is_an_error_at_replay() {
-    on_device("deallocated_memory_of_a_trace_is_an_error_at_replay", |device| {
+    on_device("trace::deallocated_memory_of_a_trace_is_an_error_at_replay", |device| {
         let (x, other) = (filled(device, 1.0)?, filled(device, 2.0)?);
         let trace = device.capture(|_| ops::add::<_, _, Float32>(&x, &other))?;
         trace.replay()?;
@@ -72,7 +73,7 @@ fn deallocated_memory_of_a_trace_is_an_error_at_replay() {
 /// Attention reads these operands as they are, without a call that makes something of them.
 #[test]
 fn operands_live_as_long_as_their_trace() {
-    on_device("operands_live_as_long_as_their_trace", |device| {
+    on_device("trace::operands_live_as_long_as_their_trace", |device| {
         let ramp: Vec<f32> = (0..ROWS * WIDTH).map(|i| (i % 37) as f32 / 16.0 - 1.0).collect();
         let operand = || Tensor::<_, Bfloat16>::from_span(device, [1, 1, ROWS, WIDTH], &ramp[..]);
         let (q, k, v) = (operand()?, operand()?, operand()?);
@@ -92,7 +93,7 @@ fn operands_live_as_long_as_their_trace() {
 /// A capture frees what it no longer needs, and its replays write there all the same.
 #[test]
 fn results_outside_a_trace_survive_its_replays() {
-    on_device("results_outside_a_trace_survive_its_replays", |device| {
+    on_device("trace::results_outside_a_trace_survive_its_replays", |device| {
         let x = filled(device, 1.0)?;
         let chain = |x: &Tensor<Metal, Float32>| {
             let mut y: Tensor<_, Float32> = ops::add(x, 1.0)?;
@@ -129,28 +130,32 @@ fn sums(x: &Tensor<Metal, Float32>, count: usize) -> Result<Tensor<Metal, Float3
 fn a_trace_that_does_not_fit_its_region_leaves_room_for_others() {
     let mut options = MetalOptions::default();
     options.trace_region_size = 64 << 10;
-    on_device_with("a_trace_that_does_not_fit_its_region_leaves_room_for_others", &options, |device| {
-        let x = filled(device, 1.0)?;
-        for _ in 0..2 {
-            let error = device.capture(|_| sums(&x, 8)).map(drop).unwrap_err();
-            assert!(
-                matches!(&error, TtError::Capture(text) if text.contains("trace_region_size")),
-                "{error}"
-            );
-        }
-        let trace = device.capture(|_| sums(&x, 2))?;
-        trace.replay()?;
-        assert_all(trace.outputs(), 3.0);
-        assert_all(&sums(&x, 3)?, 4.0);
-        Ok(())
-    });
+    on_device_with(
+        "trace::a_trace_that_does_not_fit_its_region_leaves_room_for_others",
+        &options,
+        |device| {
+            let x = filled(device, 1.0)?;
+            for _ in 0..2 {
+                let error = device.capture(|_| sums(&x, 8)).map(drop).unwrap_err();
+                assert!(
+                    matches!(&error, TtError::Capture(text) if text.contains("trace_region_size")),
+                    "{error}"
+                );
+            }
+            let trace = device.capture(|_| sums(&x, 2))?;
+            trace.replay()?;
+            assert_all(trace.outputs(), 3.0);
+            assert_all(&sums(&x, 3)?, 4.0);
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_capture_without_a_region_is_refused_before_anything_runs() {
     let mut options = MetalOptions::default();
     options.trace_region_size = 0;
-    on_device_with("a_capture_without_a_region_is_refused_before_anything_runs", &options, |device| {
+    on_device_with("trace::a_capture_without_a_region_is_refused_before_anything_runs", &options, |device| {
         let ran = std::cell::Cell::new(false);
         let error = device.capture(|_| -> Result<()> {
             ran.set(true);
@@ -164,7 +169,7 @@ fn a_capture_without_a_region_is_refused_before_anything_runs() {
 
 #[test]
 fn a_trace_region_that_the_card_has_no_room_for_is_refused() {
-    in_its_process("a_trace_region_that_the_card_has_no_room_for_is_refused", || {
+    in_its_process("trace::a_trace_region_that_the_card_has_no_room_for_is_refused", || {
         let mut options = MetalOptions::default();
         options.trace_region_size = 1 << 40;
         let error = Metal::open(&options).map(drop).unwrap_err().to_string();
@@ -174,7 +179,7 @@ fn a_trace_region_that_the_card_has_no_room_for_is_refused() {
 
 #[test]
 fn norms_go_where_they_are_asked_to() {
-    on_device("norms_go_where_they_are_asked_to", |device| {
+    on_device("trace::norms_go_where_they_are_asked_to", |device| {
         let ramp: Vec<f32> = (0..ROWS * WIDTH).map(|i| (i % 37) as f32 / 16.0 - 1.0).collect();
         let x = Tensor::<_, Float32>::from_span(device, [1, ROWS, WIDTH], &ramp[..])?;
         let norms = |place: MemoryConfig| -> Result<_> {
@@ -194,8 +199,31 @@ fn norms_go_where_they_are_asked_to() {
 }
 
 #[test]
+fn a_replay_that_would_overwrite_a_later_tensor_in_l1_is_refused() {
+    on_device("trace::a_replay_that_would_overwrite_a_later_tensor_in_l1_is_refused", |device| {
+        let x = filled(device, 1.0)?;
+        let before = ops::to_memory_config(&x, MemoryConfig::L1)?;
+        let trace = device.capture(|_| {
+            let sharded = ops::to_memory_config(&x, MemoryConfig::L1_WIDTH_SHARDED)?;
+            ops::add::<_, _, Float32>(&sharded, 1.0)
+        })?;
+        trace.replay()?;
+        assert_all(trace.outputs(), 2.0);
+        let later = ops::to_memory_config(&x, MemoryConfig::L1)?;
+        let error = trace.replay().unwrap_err().to_string();
+        assert!(error.contains("made after the trace"), "{error}");
+        assert_all(&later, 1.0);
+        drop(later);
+        trace.replay()?;
+        assert_all(trace.outputs(), 2.0);
+        assert_all(&before, 1.0);
+        Ok(())
+    });
+}
+
+#[test]
 fn threads_take_turns_around_captures() {
-    on_device("threads_take_turns_around_captures", |device| {
+    on_device("trace::threads_take_turns_around_captures", |device| {
         let (x, y) = (filled(device, 1.0)?, filled(device, 2.0)?);
         std::thread::scope(|scope| {
             let eager = scope.spawn(|| {
@@ -217,7 +245,7 @@ fn threads_take_turns_around_captures() {
 
 #[test]
 fn a_card_closed_under_a_capture_ends_it_with_an_error() {
-    on_device("a_card_closed_under_a_capture_ends_it_with_an_error", |device| {
+    on_device("trace::a_card_closed_under_a_capture_ends_it_with_an_error", |device| {
         let x = filled(device, 1.0)?;
         let error = device.capture(|capture| {
             let y = sums(&x, 2)?;

@@ -19,6 +19,8 @@ pub struct Attention<'a> {
     pub q_chunk_size: u32,
     /// Keys that are attended to at a time, a multiple of 32.
     pub k_chunk_size: u32,
+    /// Cores in x and y.
+    pub grid: (u32, u32),
     /// Placement of the result.
     pub memory_config: MemoryConfig,
     /// Precision.
@@ -45,6 +47,8 @@ pub fn scaled_dot_product_attention(
         args.scale,
         args.q_chunk_size,
         args.k_chunk_size,
+        args.grid.0,
+        args.grid.1,
         args.memory_config.to_ffi(),
         &args.compute.to_ffi(),
     )?))

@@ -64,9 +64,10 @@ pub fn to_layout(x: &Tensor, layout: Layout, memory_config: MemoryConfig) -> Res
     Ok(Tensor::new(ffi::to_layout(x.ffi(), layout as u8, memory_config.to_ffi())?))
 }
 
-/// The same values placed elsewhere (`ttnn::to_memory_config`).
-pub fn to_memory_config(x: &Tensor, memory_config: MemoryConfig) -> Result<Tensor> {
-    Ok(Tensor::new(ffi::to_memory_config(x.ffi(), memory_config.to_ffi())?))
+/// The same values placed elsewhere, in another data type where that is asked for; between shards and interleaved, or within
+/// either (`ttnn::to_memory_config`).
+pub fn to_memory_config(x: &Tensor, dtype: DataType, memory_config: MemoryConfig) -> Result<Tensor> {
+    Ok(Tensor::new(ffi::to_memory_config(x.ffi(), dtype as u8, memory_config.to_ffi())?))
 }
 
 /// A copy in memory of its own (`ttnn::clone`).

@@ -1,12 +1,13 @@
 //! This crate's types and attributes as the bridge's.
 
-use tt_sys::{ComputeKernelConfig as SysCompute, DataType as SysType, MemoryConfig as SysMemory, ops};
+use tt_sys::{ComputeKernelConfig as SysCompute, DataType as SysType, ops};
 
+use super::placement::placement;
 use super::program::TILE;
 use crate::compute::{ComputeKernelConfig, MathFidelity};
 use crate::dtype::DataType;
-use crate::error::{Result, TtError};
-use crate::layout::{BufferType, Layout, MemoryConfig, TensorMemoryLayout};
+use crate::error::Result;
+use crate::layout::Layout;
 use crate::op::{Activation, BinaryOp, UnaryOp};
 use crate::shape::Shape;
 use crate::spec::{TensorSpec, WeightSpec};
@@ -39,24 +40,13 @@ pub(super) fn dims(shape: Shape) -> [u32; 4] {
     shape.as_rank4().map(|extent| extent as u32)
 }
 
-pub(super) fn memory(config: MemoryConfig) -> Result<SysMemory> {
-    match (config.memory_layout, config.buffer_type) {
-        (TensorMemoryLayout::Interleaved, BufferType::Dram) => Ok(SysMemory::DRAM),
-        (TensorMemoryLayout::Interleaved, BufferType::L1) => Ok(SysMemory::L1),
-        (layout, _) => Err(TtError::argument(
-            "to_memory_config",
-            format!("{layout:?} without the shape of a shard"),
-            "interleaved",
-        )),
-    }
-}
-
-pub(super) fn sys_spec(spec: &TensorSpec) -> Result<tt_sys::TensorSpec> {
+/// `grid` is the device's.
+pub(super) fn sys_spec(spec: &TensorSpec, grid: (u32, u32)) -> Result<tt_sys::TensorSpec> {
     Ok(tt_sys::TensorSpec {
         shape: dims(spec.shape).to_vec(),
         dtype: sys_type(spec.dtype),
         layout: sys_layout(spec.layout),
-        memory_config: memory(spec.memory_config)?,
+        memory_config: placement("from_span", spec, grid)?,
     })
 }
 

@@ -6,12 +6,15 @@ use std::rc::Rc;
 use tt_sys::ops::{self, Attention};
 use tt_sys::{ComputeKernelConfig as SysCompute, MemoryConfig as SysMemory, Tensor};
 
-use super::convert::sys_type;
+use super::convert::{compute, sys_type};
 use super::lower::Lowering;
 use super::program::TILE;
 use super::state::Operand;
 use crate::dtype::DataType;
-use crate::error::Result;
+use crate::error::{Result, TtError};
+use crate::layout::CoreGrid;
+use crate::op::Op;
+use crate::program::SdpaProgramConfig;
 use crate::spec::TensorSpec;
 
 const DRAM: SysMemory = SysMemory::DRAM;
@@ -39,14 +42,13 @@ impl Lowering<'_> {
         self.made(ops::pad(&x, &[0, 0, below, beside], value, DRAM))
     }
 
-    pub(super) fn attention(
-        &self,
-        operands: &[Operand],
-        is_causal: bool,
-        scale: f32,
-        attn_mask: bool,
-        compute: SysCompute,
-    ) -> Result<Rc<Tensor>> {
+    pub(super) fn attention(&self, op: &Op, operands: &[Operand]) -> Result<Rc<Tensor>> {
+        let Op::ScaledDotProductAttention { is_causal, scale, attn_mask, compute: config, program_config } =
+            op
+        else {
+            return Err(TtError::argument(self.name, "another op", "scaled_dot_product_attention"));
+        };
+        let (is_causal, scale, attn_mask) = (*is_causal, *scale, *attn_mask);
         let (q, q_spec) = self.held(operands, 0)?;
         let (k, k_spec) = self.held(operands, 1)?;
         let (v, _) = self.held(operands, 2)?;
@@ -66,6 +68,15 @@ impl Lowering<'_> {
         } else {
             None
         };
+        let program = match program_config {
+            Some(given) => *given,
+            None => SdpaProgramConfig {
+                compute_with_storage_grid_size: CoreGrid::new(self.card.facts.grid.0, self.card.facts.grid.1),
+                q_chunk_size: QUERIES as u32,
+                k_chunk_size: chunk(whole_tiles(sk)) as u32,
+            },
+        };
+        let grid = self.cores(Some(program.compute_with_storage_grid_size))?;
         let out = self.made(ops::scaled_dot_product_attention(
             &q,
             &k,
@@ -74,10 +85,11 @@ impl Lowering<'_> {
                 mask: mask.as_deref(),
                 is_causal,
                 scale,
-                q_chunk_size: QUERIES as u32,
-                k_chunk_size: chunk(whole_tiles(sk)) as u32,
+                q_chunk_size: program.q_chunk_size,
+                k_chunk_size: program.k_chunk_size,
+                grid,
                 memory_config: DRAM,
-                compute: SysCompute { packer_l1_acc: false, ..compute },
+                compute: SysCompute { packer_l1_acc: false, ..compute(*config) },
             },
         ))?;
         self.cast(out, q_spec.dtype)

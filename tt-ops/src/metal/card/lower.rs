@@ -4,24 +4,31 @@
 use std::rc::Rc;
 
 use tt_sys::ops::{self, Linear, Rhs};
-use tt_sys::{ComputeKernelConfig as SysCompute, DataType as SysType, MemoryConfig as SysMemory, Tensor};
+use tt_sys::{
+    ComputeKernelConfig as SysCompute, DataType as SysType, MemoryConfig as SysMemory, ShardLayout, Tensor,
+};
 
-use super::convert::{binary, compute, dims, fused, memory, sys_layout, sys_type, tile_bytes, unary};
+use super::convert::{binary, compute, dims, fused, sys_layout, sys_type, tile_bytes, unary};
 use super::failed;
+use super::placement::placement;
 use super::program::{self, TILE, TileBytes};
 use super::state::{Card, Operand};
 use crate::captured::CapturedSpec;
 use crate::dtype::DataType;
 use crate::error::{Result, TtError};
-use crate::layout::Layout;
+use crate::layout::{CoreGrid, Layout};
 use crate::op::Op;
 use crate::shape::Shape;
 use crate::spec::TensorSpec;
 
-/// The tensor without columns that pad its heads.
+/// The tensor without shards and without columns that pad its heads.
 pub(super) fn exact(tensor: &Rc<Tensor>, spec: &TensorSpec) -> Result<Rc<Tensor>> {
     const OP: &str = "slice";
     let (held, wanted) = (tensor.spec().map_err(failed(OP))?, dims(spec.shape));
+    if held.memory_config.shards.is_some() {
+        let moved = ops::to_memory_config(tensor, held.dtype, SysMemory::DRAM);
+        return moved.map(Rc::new).map_err(failed("to_memory_config"));
+    }
     if held.shape.last() == wanted.last() {
         return Ok(Rc::clone(tensor));
     }
@@ -49,7 +56,7 @@ impl<'a> Lowering<'a> {
         made.map(Rc::new).map_err(failed(self.name))
     }
 
-    /// Operand `index` as it is held: heads may be padded.
+    /// Operand `index` as it is held: heads may be padded, or it may be in shards.
     pub(super) fn held(&self, operands: &[Operand], index: usize) -> Result<(Rc<Tensor>, TensorSpec)> {
         let operand =
             operands.get(index).ok_or_else(|| TtError::argument(self.name, "too few operands", "more"))?;
@@ -74,6 +81,40 @@ impl<'a> Lowering<'a> {
             return Ok(x);
         }
         self.made(ops::typecast(&x, sys_type(dtype), place))
+    }
+
+    /// Where `out` is to be.
+    pub(super) fn place(&self, out: &TensorSpec) -> Result<SysMemory> {
+        placement(self.name, out, self.card.facts.grid)
+    }
+
+    /// `x` as `dtype` at `place`.
+    fn moved(&self, x: Rc<Tensor>, dtype: DataType, place: SysMemory) -> Result<Rc<Tensor>> {
+        let held = x.spec().map_err(failed(self.name))?;
+        if held.memory_config == place && held.dtype == sys_type(dtype) {
+            return Ok(x);
+        }
+        self.made(ops::to_memory_config(&x, sys_type(dtype), place))
+    }
+
+    /// A norm of operand 0. In shards it is computed by all their cores, interleaved by one per row of tiles; in shards TTNN takes
+    /// what pads a tile for values.
+    fn norm(
+        &self,
+        operands: &[Operand],
+        out: &TensorSpec,
+        norm: impl Fn(&Tensor, SysMemory) -> tt_sys::Result<Tensor>,
+    ) -> Result<Rc<Tensor>> {
+        let (x, spec) = self.held(operands, 0)?;
+        let held = x.spec().map_err(failed(self.name))?.memory_config;
+        let place = self.place(out)?;
+        let whole = spec.shape.last().is_multiple_of(TILE);
+        if whole && held.shards.is_some_and(|shards| shards.layout != ShardLayout::Height) {
+            return self.moved(self.made(norm(&x, held))?, out.dtype, place);
+        }
+        let x = self.tensor(operands, 0)?;
+        let first = if self.is(&x, out.dtype)? { place } else { SysMemory::DRAM };
+        self.cast_to(self.made(norm(&x, first))?, out.dtype, place)
     }
 
     fn is(&self, x: &Tensor, dtype: DataType) -> Result<bool> {
@@ -126,32 +167,25 @@ impl<'a> Lowering<'a> {
                 self.cast(y, *dtype)
             }
             Op::Swiglu { dtype } => self.swiglu(operands, out, *dtype),
-            Op::LayerNorm { epsilon, weight, bias, dtype, compute: config, .. } => {
-                let x = self.tensor(operands, 0)?;
+            Op::LayerNorm { epsilon, weight, bias, compute: config, .. } => {
                 let gain = if *weight { Some(self.tensor(operands, 1)?) } else { None };
                 let shift = if *bias { Some(self.tensor(operands, 2)?) } else { None };
-                let (gain, shift) = (gain.as_deref(), shift.as_deref());
-                let place = memory(out.memory_config)?;
-                let first = if self.is(&x, *dtype)? { place } else { SysMemory::DRAM };
-                let y = self.made(ops::layer_norm(&x, *epsilon, gain, shift, first, compute(*config)))?;
-                self.cast_to(y, *dtype, place)
+                self.norm(operands, out, |x, place| {
+                    ops::layer_norm(x, *epsilon, gain.as_deref(), shift.as_deref(), place, compute(*config))
+                })
             }
-            Op::RmsNorm { epsilon, weight, dtype, compute: config, .. } => {
-                let x = self.tensor(operands, 0)?;
+            Op::RmsNorm { epsilon, weight, compute: config, .. } => {
                 let gain = if *weight { Some(self.tensor(operands, 1)?) } else { None };
-                let place = memory(out.memory_config)?;
-                let first = if self.is(&x, *dtype)? { place } else { SysMemory::DRAM };
-                let y = self.made(ops::rms_norm(&x, *epsilon, gain.as_deref(), first, compute(*config)))?;
-                self.cast_to(y, *dtype, place)
+                self.norm(operands, out, |x, place| {
+                    ops::rms_norm(x, *epsilon, gain.as_deref(), place, compute(*config))
+                })
             }
             Op::Softmax { dtype } => {
                 let x = self.tensor(operands, 0)?;
                 let y = self.made(ops::softmax(&x, SysMemory::DRAM, SysCompute::HIFI4))?;
                 self.cast(y, *dtype)
             }
-            Op::ScaledDotProductAttention { is_causal, scale, attn_mask, compute: config } => {
-                self.attention(operands, *is_causal, *scale, *attn_mask, compute(*config))
-            }
+            Op::ScaledDotProductAttention { .. } => self.attention(op, operands),
             Op::RotaryEmbedding { dtype } => self.rotary(operands, *dtype),
             Op::SplitQueryKeyValueAndSplitHeads { kv, num_heads, num_kv_heads, transpose_key } => {
                 return self.split_heads(operands, *kv, *num_heads, *num_kv_heads, *transpose_key);
@@ -163,10 +197,17 @@ impl<'a> Lowering<'a> {
     }
 
     fn linear(&self, op: &Op, operands: &[Operand], out: &TensorSpec) -> Result<Rc<Tensor>> {
-        let Op::Linear { bias, activation, residual, dtype, compute: config, .. } = op else {
+        let Op::Linear {
+            bias, activation, residual, dtype, compute: config, program_config, core_grid, ..
+        } = op
+        else {
             return Err(TtError::argument(self.name, "another op", "linear"));
         };
-        let (x, spec) = (self.tensor(operands, 0)?, self.held(operands, 0)?.1);
+        // A program that was asked for may read shards; the rule's own do not.
+        let (x, spec) = match program_config {
+            Some(_) => self.held(operands, 0)?,
+            None => (self.tensor(operands, 0)?, self.held(operands, 0)?.1),
+        };
         let (weight, CapturedSpec::Weight(w)) = (self.weight(operands)?, &operands[1].spec) else {
             return Err(TtError::argument(self.name, "a tensor", "a weight"));
         };
@@ -178,7 +219,11 @@ impl<'a> Lowering<'a> {
             w: tile_bytes(w.dtype) as u64,
             out: tile_bytes(*dtype) as u64,
         };
-        let place = memory(out.memory_config)?;
+        let place = self.place(out)?;
+        let program = match program_config {
+            Some(config) => Some(program::given(*config)),
+            None => program::config(tiles, self.cores(*core_grid)?, bytes),
+        };
         let y = self.made(ops::linear(
             &x,
             &weight,
@@ -187,16 +232,29 @@ impl<'a> Lowering<'a> {
                 activation: activation.map(fused),
                 memory_config: if *residual { SysMemory::DRAM } else { place },
                 compute: compute(*config),
-                program: program::config(tiles, self.card.facts.grid, bytes),
+                program,
                 ..Linear::new(sys_type(*dtype))
             },
         ))?;
         if !*residual {
             return Ok(y);
         }
-        let r = self.tensor(operands, 2 + usize::from(*bias))?;
+        let (r, _) = self.held(operands, 2 + usize::from(*bias))?;
         let args = ops::Binary { memory_config: place, ..ops::Binary::new(sys_type(*dtype)) };
         self.made(ops::binary(ops::BinaryOp::Add, &y, Rhs::Tensor(&r), &args))
+    }
+
+    /// The cores that an op may use.
+    pub(super) fn cores(&self, wanted: Option<CoreGrid>) -> Result<(u32, u32)> {
+        let (x, y) = self.card.facts.grid;
+        match wanted {
+            None => Ok((x, y)),
+            Some(grid) if (1..=x).contains(&grid.x) && (1..=y).contains(&grid.y) => Ok((grid.x, grid.y)),
+            Some(grid) => {
+                let wanted = format!("1×1 to {x}×{y}");
+                Err(TtError::argument(self.name, format!("a core grid of {}×{}", grid.x, grid.y), wanted))
+            }
+        }
     }
 
     fn weight(&self, operands: &[Operand]) -> Result<Rc<Tensor>> {
@@ -247,9 +305,7 @@ impl<'a> Lowering<'a> {
             }
             Op::Typecast { dtype } => self.cast(x, *dtype),
             Op::ToLayout { layout } => self.made(ops::to_layout(&x, sys_layout(*layout), DRAM)),
-            Op::ToMemoryConfig { memory_config } => {
-                self.made(ops::to_memory_config(&x, memory(*memory_config)?))
-            }
+            Op::ToMemoryConfig { .. } => self.moved(x, spec.dtype, self.place(out)?),
             Op::Clone { .. } => self.made(ops::clone(&x, DRAM)),
             _ => Err(TtError::argument(self.name, "an op that the card does not have", "another")),
         }

@@ -15,6 +15,7 @@ mod heads;
 mod host;
 mod lock;
 mod lower;
+mod placement;
 mod program;
 mod state;
 mod worker;

@@ -2,6 +2,8 @@
 
 use tt_sys::ops::{Blocks, ProgramConfig};
 
+use crate::program::{MatmulBlocks, MatmulProgramConfig};
+
 /// Side of a tile.
 pub(super) const TILE: usize = 32;
 
@@ -42,6 +44,21 @@ pub(super) fn config([m, k, n]: [u32; 3], grid: (u32, u32), bytes: TileBytes) ->
     let out_subblock = subblock(per_core_m, per_core_n);
     let blocks = Blocks { grid: used, in0_block_w, out_subblock, per_core_m, per_core_n };
     Some(if one { ProgramConfig::Multicast1D(blocks) } else { ProgramConfig::Multicast(blocks) })
+}
+
+/// A program config that was asked for.
+pub(super) fn given(config: MatmulProgramConfig) -> ProgramConfig {
+    let blocks = |b: MatmulBlocks| Blocks {
+        grid: (b.compute_with_storage_grid_size.x, b.compute_with_storage_grid_size.y),
+        in0_block_w: b.in0_block_w,
+        out_subblock: (b.out_subblock_h, b.out_subblock_w),
+        per_core_m: b.per_core_m,
+        per_core_n: b.per_core_n,
+    };
+    match config {
+        MatmulProgramConfig::MultiCast(b) => ProgramConfig::Multicast(blocks(b)),
+        MatmulProgramConfig::MultiCast1D(b) => ProgramConfig::Multicast1D(blocks(b)),
+    }
 }
 
 /// The largest subblock: whole rows of a block before several rows.

@@ -12,7 +12,6 @@ use super::{MetalBuffer, convert, lower};
 use crate::captured::{CapturedOp, CapturedOperand, CapturedOps, CapturedSpec};
 use crate::dtype::DataType;
 use crate::error::{Result, TtError};
-use crate::layout::BufferType;
 use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
 
@@ -86,6 +85,8 @@ impl Recording {
 struct HeldTrace {
     trace: tt_sys::Trace,
     held: Vec<Rc<Tensor>>,
+    /// A replay may write all of L1 from here on.
+    l1_begin: u64,
 }
 
 /// A capture that is going on.
@@ -96,8 +97,6 @@ struct Capturing {
     made: HashSet<Id>,
     /// Operands from outside.
     operands: HashMap<Id, Rc<Tensor>>,
-    /// Results in L1, of which a trace keeps nothing by itself.
-    in_l1: Vec<Rc<Tensor>>,
 }
 
 /// The card and everything on it. Tensors are held with four extents; leading ones cost nothing.
@@ -165,7 +164,7 @@ impl Card {
 
     pub(super) fn upload(&mut self, spec: &TensorSpec, values: &HostValues) -> Result<Id> {
         const OP: &str = "from_span";
-        let wanted = convert::sys_spec(spec)?;
+        let wanted = convert::sys_spec(spec, self.facts.grid)?;
         let tensor = match values {
             HostValues::Floats(v) => self.device.from_floats(&wanted, v),
             HostValues::Uints(v) => self.device.from_u32(&wanted, v),
@@ -246,8 +245,6 @@ impl Card {
             for id in operands.iter().map(|o| o.id).filter(|id| !capture.made.contains(id)) {
                 capture.operands.extend(self.tensors.get(&id).map(|tensor| (id, Rc::clone(tensor))));
             }
-            let in_l1 = outputs.iter().map(|spec| spec.memory_config.buffer_type == BufferType::L1);
-            capture.in_l1.extend(results.iter().zip(in_l1).filter(|(_, l1)| *l1).map(|(r, _)| Rc::clone(r)));
             for tensor in results {
                 self.next += 1;
                 self.tensors.insert(self.next, tensor);
@@ -291,34 +288,46 @@ impl Card {
         self.check_trace_region()?;
         self.device.synchronize().map_err(failed(OP))?;
         let trace = self.device.begin_trace().map_err(failed(OP))?;
-        self.capturing =
-            Some(Capturing { trace, made: HashSet::new(), operands: HashMap::new(), in_l1: Vec::new() });
+        self.capturing = Some(Capturing { trace, made: HashSet::new(), operands: HashMap::new() });
         Ok(())
     }
 
     pub(super) fn end_capture(&mut self) -> Result<Id> {
         let capture = self.capturing.take().ok_or_else(|| TtError::Capture("no capture to end".into()))?;
-        let Capturing { trace, made, operands, in_l1 } = capture;
+        let Capturing { trace, made, operands } = capture;
         trace.end().map_err(|error| {
             let region = self.trace_region_size;
             TtError::Capture(format!("{error} (trace_region_size is {region} bytes)"))
         })?;
-        // Results without a name were freed when the capture had used them; their memory is the trace's own now.
+        // Results without a name were freed when the capture had used them; in DRAM their memory is the trace's own now.
         let results = made.iter().filter_map(|id| self.tensors.get(id).cloned());
-        let held = operands.into_values().chain(in_l1).chain(results).collect();
+        let held = operands.into_values().chain(results).collect();
+        let l1_begin = trace.l1_begin().map_err(failed("end_trace_capture"))?;
         self.next += 1;
-        self.traces.insert(self.next, HeldTrace { trace, held });
+        self.traces.insert(self.next, HeldTrace { trace, held, l1_begin });
         Ok(self.next)
     }
 
     pub(super) fn replay(&mut self, id: Id) -> Result<()> {
         const OP: &str = "execute_trace";
-        let HeldTrace { trace, held } =
+        let HeldTrace { trace, held, l1_begin } =
             self.traces.get(&id).ok_or_else(|| TtError::memory(OP, "was released"))?;
         // What lies there now would be read, or overwritten.
         if !held.iter().all(|tensor| tensor.is_allocated()) {
             return Err(TtError::memory(OP, "was deallocated"));
         }
+        // What was there before the capture lies where it does not write.
+        let later = self.tensors.iter().filter(|(other, _)| **other > id).map(|(_, tensor)| tensor);
+        if later.into_iter().any(|tensor| in_l1_beyond(tensor, *l1_begin)) {
+            let what = "would be overwritten: it is in L1, and was made after the trace, which computes there; place it in DRAM";
+            return Err(TtError::memory(OP, what));
+        }
         trace.execute(true).map_err(failed(OP))
     }
+}
+
+/// Whether `tensor` is in L1 and reaches beyond `begin`.
+fn in_l1_beyond(tensor: &Tensor, begin: u64) -> bool {
+    let in_l1 = tensor.spec().is_ok_and(|spec| spec.memory_config.buffer_type == tt_sys::BufferType::L1);
+    in_l1 && tensor.end().is_ok_and(|end| end > begin)
 }

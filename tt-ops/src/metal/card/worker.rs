@@ -8,7 +8,8 @@ use super::failed;
 use super::lock::DeviceLock;
 use super::state::Card;
 use crate::error::{Result, TtError};
-use crate::metal::MetalOptions;
+use crate::layout::CoreGrid;
+use crate::metal::{Board, MetalOptions};
 
 /// Number of a tensor, a weight or a trace.
 pub(super) type Id = u64;
@@ -141,10 +142,13 @@ fn open(options: &MetalOptions) -> Result<(Card, DeviceLock, String)> {
     })
     .map_err(|e| error(format!("card {card}: {e}")))?;
     let facts = device.facts().map_err(failed("open_device"))?;
+    let grid = CoreGrid::new(facts.grid.0, facts.grid.1);
+    let board = Board::of(&facts.arch, grid, facts.dram_banks)?;
     let version = tt_sys::version().map_err(failed("open_device"))?;
     let describe = format!(
-        "metal: card {card}, {}, {}×{} cores, {} DRAM banks of {} MiB, {} MHz, tt-metal {version}",
+        "metal: card {card}, {} ({}), {}×{} cores, {} DRAM banks of {} MiB, {} MHz, tt-metal {version}",
         facts.arch,
+        board.name,
         facts.grid.0,
         facts.grid.1,
         facts.dram_banks,

@@ -61,6 +61,7 @@ std::uint32_t begin_trace(const Device& device);
 void end_trace(const Device& device, std::uint32_t trace);
 void execute_trace(const Device& device, std::uint32_t trace, bool blocking);
 void release_trace(const Device& device, std::uint32_t trace);
+std::uint64_t trace_l1_begin(const Device& device, std::uint32_t trace);
 
 // Tensors.
 std::unique_ptr<Tensor> no_tensor();
@@ -76,6 +77,7 @@ void read_u32(const Tensor& tensor, rust::Slice<std::uint32_t> out);
 void read_i32(const Tensor& tensor, rust::Slice<std::int32_t> out);
 Spec tensor_spec(const Tensor& tensor);
 std::uint64_t tensor_address(const Tensor& tensor);
+std::uint64_t tensor_end(const Tensor& tensor);
 bool tensor_is_allocated(const Tensor& tensor);
 void deallocate(const Tensor& tensor);
 void dump_tensor(const Tensor& tensor, rust::Str path);
@@ -127,6 +129,8 @@ std::unique_ptr<Tensor> attention(
     float scale,
     std::uint32_t q_chunk,
     std::uint32_t k_chunk,
+    std::uint32_t grid_x,
+    std::uint32_t grid_y,
     Placement placement,
     const Compute& compute);
 std::unique_ptr<Tensor> rotary_embedding(
@@ -157,7 +161,7 @@ std::unique_ptr<Tensor> reshape(const Tensor& x, rust::Slice<const std::uint32_t
 std::unique_ptr<Tensor> permute(const Tensor& x, rust::Slice<const std::uint32_t> dims, Placement placement);
 std::unique_ptr<Tensor> typecast(const Tensor& x, std::uint8_t dtype, Placement placement);
 std::unique_ptr<Tensor> to_layout(const Tensor& x, std::uint8_t layout, Placement placement);
-std::unique_ptr<Tensor> to_memory_config(const Tensor& x, Placement placement);
+std::unique_ptr<Tensor> to_memory_config(const Tensor& x, std::uint8_t dtype, Placement placement);
 std::unique_ptr<Tensor> clone_tensor(const Tensor& x, Placement placement);
 
 }  // namespace tt_sys
