@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 /// Options of every command that opens a device.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct DeviceArgs {
-    /// What the device is; verify and eval run on both
+    /// What the device is; verify, eval and bench run on both
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: Kind,
     /// Data types of the device's weights: bf16, mixed or mixed_dit
@@ -87,7 +87,7 @@ impl DeviceArgs {
             Kind::Soft => Ok(()),
             Kind::Metal => {
                 bail!(
-                    "--device metal: this command runs on the software device alone, verify and eval run on the card"
+                    "--device metal: this command runs on the software device alone; verify, eval and bench run on the card"
                 )
             }
         }

@@ -144,7 +144,7 @@ fn inspect_counts_the_tensors_of_n1_5() {
 fn predict_does_not_run_on_the_card_and_says_so() {
     for model in ["reference", "device"] {
         let arguments = ["predict", "--observation", OBSERVATION, "--device", "metal", "--model", model];
-        fails_in_one_line(&arguments, "verify and eval run on the card");
+        fails_in_one_line(&arguments, "verify, eval and bench run on the card");
     }
 }
 

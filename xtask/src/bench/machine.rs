@@ -14,22 +14,35 @@ pub(super) struct Machine {
     cpus: usize,
     isa: String,
     threads: usize,
+    /// What the card is, where one was measured, and not the CPU: then there is no level and there are no threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    card: Option<String>,
     commit: String,
     profile: String,
     /// Runnable tasks over the last minute, before measuring.
     load_average: String,
 }
 
-/// This machine, with a device of `threads` threads at `isa`.
-pub(super) fn describe(isa: Isa, threads: usize) -> Machine {
+/// This machine, with a software device of `threads` threads at `isa`.
+pub(super) fn of_cpu(isa: Isa, threads: usize) -> Machine {
+    describe(isa.name(), threads, None)
+}
+
+/// This machine with a card, which says what it is.
+pub(super) fn of_card(card: String) -> Machine {
+    describe("", 0, Some(card))
+}
+
+fn describe(isa: &str, threads: usize, card: Option<String>) -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = field(&cpuinfo, "model name").unwrap_or("unknown").to_string();
     let load = read_to_string("/proc/loadavg").unwrap_or_default();
     Machine {
         cpu,
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
-        isa: isa.name().into(),
+        isa: isa.into(),
         threads,
+        card,
         commit: commit().unwrap_or_else(|| "unknown".into()),
         profile: if cfg!(debug_assertions) { "dev" } else { "release" }.into(),
         load_average: load.split(' ').next().unwrap_or_default().into(),
@@ -37,22 +50,24 @@ pub(super) fn describe(isa: Isa, threads: usize) -> Machine {
 }
 
 impl Machine {
-    /// Threads of the device.
+    /// Threads of the device; none of a card.
     pub(super) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Whether times of the two can be compared: CPU, instruction set, threads and profile.
+    /// Whether times of the two can be compared: CPU, instruction set, threads, card and profile.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let of = |m: &Self| (m.cpu.clone(), m.cpus, m.isa.clone(), m.threads, m.profile.clone());
+        let of =
+            |m: &Self| (m.cpu.clone(), m.cpus, m.isa.clone(), m.threads, m.card.clone(), m.profile.clone());
         of(self) == of(other)
     }
 
     /// One line.
     pub(super) fn line(&self) -> String {
-        let Self { cpu, cpus, isa, threads, commit, profile, load_average } = self;
+        let Self { cpu, cpus, isa, threads, card, commit, profile, load_average } = self;
+        let device = card.clone().unwrap_or_else(|| format!("{isa}, {threads} threads"));
         format!(
-            "{cpu}, {cpus} CPUs; {isa}, {threads} threads; commit {commit}, {profile} profile; load average {load_average}"
+            "{cpu}, {cpus} CPUs; {device}; commit {commit}, {profile} profile; load average {load_average}"
         )
     }
 }
@@ -94,6 +109,7 @@ mod tests {
                 cpus: 2,
                 isa: "avx512".into(),
                 threads: 2,
+                card: None,
                 commit: "0123abc".into(),
                 profile: "dev".into(),
                 load_average: "0.10".into(),

@@ -48,11 +48,11 @@ impl Times {
     }
 
     /// The mean of the time that each of `threads` was on a CPU. The kernel counts in ticks of some milliseconds: where all runs
-    /// together are too short for them, it is not known.
+    /// together are too short for them, or where the work was a card's, which has no threads, it is not known.
     pub(super) fn busy(&self, threads: usize) -> Option<f64> {
         const SHORT_MS: f64 = 100.0;
         let cpu: f64 = self.0.iter().map(|time| time.cpu).sum();
-        (cpu > SHORT_MS).then(|| cpu / (threads * self.0.len()) as f64)
+        (threads > 0 && cpu > SHORT_MS).then(|| cpu / (threads * self.0.len()) as f64)
     }
 
     /// [`Times::busy`] of parts of the runs `whole`, which have their share of its CPU time: known where that of `whole` is.
@@ -111,7 +111,7 @@ mod tests {
         times.push(Time { wall: 60.0, cpu: 90.0 });
         assert_eq!((times.busy(2), times.median()), (None, 60.0));
         times.push(Time { wall: 80.0, cpu: 110.0 });
-        assert_eq!(times.busy(2), Some(50.0));
+        assert_eq!((times.busy(2), times.busy(0)), (Some(50.0), None));
     }
 
     #[test]

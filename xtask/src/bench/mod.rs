@@ -10,6 +10,7 @@ mod machine;
 mod measure;
 mod model;
 mod ops;
+mod predictions;
 mod readme;
 mod report;
 mod results;
@@ -20,8 +21,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use gr00t_host::ModelConfig;
+use tt_ops::Device;
 
-use crate::device::DeviceArgs;
+use crate::device::{DeviceArgs, Kind};
 use crate::output;
 use crate::say::say;
 use limits::Limits;
@@ -39,7 +41,7 @@ pub(crate) struct BenchArgs {
     /// Predictions that are timed
     #[arg(long, value_name = "N", default_value_t = 200)]
     reps: usize,
-    /// Only results whose name contains this: limit/, op/, load/, stage/, predict/, host/, memory/, scale/ or server/ begin the names
+    /// Only results whose name contains this: limit/, op/, load/, device/, stage/, predict/, host/, memory/, scale/ or server/ begin the names
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
     /// No results whose name begins with this, such as server/, which builds and starts the server
@@ -104,8 +106,11 @@ fn measured(args: &BenchArgs) -> Result<(Results, Result<()>)> {
         output::check(path)?;
     }
     let config = ModelConfig::preset(&args.config)?;
+    if args.device.device == Kind::Metal {
+        return Ok((measured_on_card(args, &config)?, Ok(())));
+    }
     let device = args.device.open()?;
-    let machine = machine::describe(device.isa(), device.threads());
+    let machine = machine::of_cpu(device.isa(), device.threads());
     let mut report = Report::new(machine, args.only.clone(), args.without.clone());
     report.print_head();
     let limits = Limits::measure(&device, &mut report)?;
@@ -117,4 +122,17 @@ fn measured(args: &BenchArgs) -> Result<(Results, Result<()>)> {
         output::write(path, &report.to_json()?)?;
     }
     Ok((report.results().clone(), served))
+}
+
+/// What can be measured of a card: loading and predictions. Limits and ops are the software device's, so are threads; the server
+/// is asked by `gr00t-serve bench`.
+fn measured_on_card(args: &BenchArgs, config: &ModelConfig) -> Result<Results> {
+    let card = DeviceArgs::open_metal()?;
+    let mut report = Report::new(machine::of_card(card.describe()), args.only.clone(), args.without.clone());
+    report.print_head();
+    model::run_on_card(args, config, &card, &mut report)?;
+    if let Some(path) = &args.json {
+        output::write(path, &report.to_json()?)?;
+    }
+    Ok(report.results().clone())
 }

@@ -70,8 +70,8 @@ impl Report {
     }
 
     /// Times of a stage of the runs `whole`, judged by CPU time if and only if those are.
-    pub(super) fn times_in(&mut self, whole: &Times, name: String, times: &Times, work: Work) {
-        self.row(name, "ms", &times.wall(), Some(work), times.busy_in(whole, self.threads()));
+    pub(super) fn times_in(&mut self, whole: &Times, name: String, times: &Times, work: Option<Work>) {
+        self.row(name, "ms", &times.wall(), work, times.busy_in(whole, self.threads()));
     }
 
     /// Ascending values of any unit.
@@ -127,4 +127,5 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// What names begin with.
-const FAMILIES: [&str; 9] = ["limit", "op", "load", "stage", "predict", "host", "memory", "scale", "server"];
+const FAMILIES: [&str; 10] =
+    ["limit", "op", "load", "device", "stage", "predict", "host", "memory", "scale", "server"];
