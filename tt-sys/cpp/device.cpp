@@ -26,6 +26,13 @@ public:
     std::uint64_t l1_begin = std::numeric_limits<std::uint64_t>::max();
 };
 
+class ProgramCount : public metal::IGraphProcessor {
+public:
+    void track_program(metal::Program*, const metal::IDevice*) override { programs++; }
+
+    std::uint64_t programs = 0;
+};
+
 namespace {
 
 // Takes what is free of DRAM before `end`. A trace writes where its operations had their temporaries, although these were
@@ -127,6 +134,24 @@ rust::String runtime_version() {
     constexpr int VERSION = TT_SYS_METAL_VERSION;
     return std::to_string(VERSION / 10000) + "." + std::to_string(VERSION / 100 % 100) + "." +
            std::to_string(VERSION % 100);
+}
+
+void count_programs(const Device& device) {
+    mesh_of(device);
+    if (device.session->program_count) {
+        throw std::runtime_error("programs are being counted already");
+    }
+    device.session->program_count = std::make_shared<ProgramCount>();
+    metal::GraphTracker::instance().push_processor(device.session->program_count);
+}
+
+std::uint64_t programs_counted(const Device& device) {
+    const auto count = std::exchange(device.session->program_count, nullptr);
+    if (!count) {
+        throw std::runtime_error("programs are not being counted");
+    }
+    metal::GraphTracker::instance().pop_processor();
+    return count->programs;
 }
 
 std::uint32_t begin_trace(const Device& device) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include <tt-metalium/graph_tracking.hpp>
 
 namespace tt_sys {
 
@@ -37,6 +40,9 @@ void Session::close() {
         return;
     }
     pieces.clear();
+    if (std::exchange(program_count, nullptr)) {
+        metal::GraphTracker::instance().pop_processor();
+    }
     for (Slot* slot : slots) {
         slot->tensor.reset();
     }

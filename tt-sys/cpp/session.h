@@ -33,12 +33,16 @@ struct Written {
 // Watches allocations during a capture.
 class HighWater;
 
+// Counts programs that are sent to the device.
+class ProgramCount;
+
 // An open device with everything that must go before it does.
 struct Session {
     std::shared_ptr<metal::distributed::MeshDevice> mesh;
     std::unordered_set<Slot*> slots;
     std::unordered_map<std::uint32_t, Written> traces;
     std::shared_ptr<HighWater> high_water;
+    std::shared_ptr<ProgramCount> program_count;
     std::optional<std::uint32_t> capturing;
     std::vector<ttnn::Tensor> pieces;
 

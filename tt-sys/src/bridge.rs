@@ -88,6 +88,8 @@ pub(crate) mod ffi {
         fn begin_query(device: &Device) -> Result<()>;
         fn end_query(device: &Device) -> Result<Resources>;
         fn runtime_version() -> Result<String>;
+        fn count_programs(device: &Device) -> Result<()>;
+        fn programs_counted(device: &Device) -> Result<u64>;
 
         fn begin_trace(device: &Device) -> Result<u32>;
         fn end_trace(device: &Device, trace: u32) -> Result<()>;

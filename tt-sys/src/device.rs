@@ -175,6 +175,16 @@ impl Device {
         Ok((out?, needs))
     }
 
+    /// Runs `body` and says how many programs TTNN sent to the card for it.
+    ///
+    /// # Errors
+    /// A count that is going on.
+    pub fn counting_programs<O>(&self, body: impl FnOnce() -> O) -> Result<(O, u64)> {
+        ffi::count_programs(self.ffi())?;
+        let out = body();
+        Ok((out, ffi::programs_counted(self.ffi())?))
+    }
+
     /// A tensor of row-major floats, rounded to the data type of `spec`.
     ///
     /// It lies at the far end of DRAM, where results of operations do not come: a trace, which writes wherever it wrote

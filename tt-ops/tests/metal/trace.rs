@@ -168,6 +168,30 @@ fn a_capture_without_a_region_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_capture_of_more_programs_than_the_region_can_hold_is_refused_before_it_is_recorded() {
+    let mut options = MetalOptions::default();
+    options.trace_region_size = 64 << 10;
+    let test = "trace::a_capture_of_more_programs_than_the_region_can_hold_is_refused_before_it_is_recorded";
+    on_device_with(test, &options, |device| {
+        let x = filled(device, 1.0)?;
+        let recorded = std::cell::Cell::new(false);
+        let error = device.capture(|capture| {
+            recorded.set(capture.is_recording());
+            sums(&x, 200)
+        });
+        let Err(TtError::Capture(text)) = error else { panic!("captured") };
+        assert!(text.contains("200 programs take at least 102400 bytes of trace"), "{text}");
+        assert!(!recorded.get());
+        // Programs of other work do not count.
+        assert_all(&sums(&x, 200)?, 201.0);
+        let trace = device.capture(|_| sums(&x, 1))?;
+        trace.replay()?;
+        assert_all(trace.outputs(), 2.0);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_trace_region_that_the_card_has_no_room_for_is_refused() {
     in_its_process("trace::a_trace_region_that_the_card_has_no_room_for_is_refused", || {
         let mut options = MetalOptions::default();

@@ -146,6 +146,27 @@ void a_capture_is_watched_until_it_ends_and_no_longer() {
     CHECK(thrown([&] { execute_trace(*device, trace, true); }).find("released") != std::string::npos);
 }
 
+void programs_are_counted_while_that_is_asked_for() {
+    const auto device = opened();
+    const auto tensor = zeros(*device);
+    const auto copy = [&] { return clone_tensor(*tensor, Placement{}); };
+    CHECK(thrown([&] { programs_counted(*device); }).find("not being counted") != std::string::npos);
+    // Compiled or not, it is one.
+    for (int round = 0; round < 2; round++) {
+        count_programs(*device);
+        CHECK(thrown([&] { count_programs(*device); }).find("already") != std::string::npos);
+        copy();
+        copy();
+        const auto counted = programs_counted(*device);
+        if (counted != 2) {
+            throw std::logic_error(std::to_string(counted) + " programs for 2");
+        }
+    }
+    count_programs(*device);
+    close_device(*device);
+    CHECK(!device->session->program_count);
+}
+
 struct Test {
     const char* name;
     void (*run)();
@@ -162,6 +183,7 @@ constexpr Test TESTS[] = {
     TEST(closing_empties_slots_and_keeps_handles),
     TEST(a_slot_leaves_its_session_when_its_last_handle_goes),
     TEST(what_ttnn_refuses_leaves_the_session_as_it_was),
+    TEST(programs_are_counted_while_that_is_asked_for),
     TEST(a_capture_is_watched_until_it_ends_and_no_longer),
 };
 

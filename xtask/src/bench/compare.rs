@@ -23,7 +23,9 @@ fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<Pair<'a>> {
             (Some(from), Some(to)) => ("busy", from, to),
             _ => ("median", old.median, new.median),
         };
-        let ratio = if new.more_is_better() { from / to } else { to / from };
+        let (worse, better) = if new.more_is_better() { (from, to) } else { (to, from) };
+        // Nothing is as good as nothing: of requests that failed, say.
+        let ratio = if worse == 0.0 && better == 0.0 { 1.0 } else { worse / better };
         Some(Pair { old, new, ratio, by })
     };
     new.results.iter().filter_map(pair).collect()
@@ -138,6 +140,17 @@ mod tests {
         assert!(check(&results(), &empty, 1.15).is_err());
         assert!(print(&results(), &empty).is_err());
         assert!(check(&results(), &results(), f64::NAN).is_err());
+    }
+
+    #[test]
+    fn nothing_is_no_worse_than_nothing_and_something_is() {
+        let failed = |requests: f64| {
+            let mut results = results();
+            results.results.push(Row::new("server/failed".into(), "requests", [requests; 4], 1));
+            results
+        };
+        check(&failed(0.0), &failed(0.0), 1.15).unwrap();
+        assert!(check(&failed(0.0), &failed(1.0), 1.15).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who may use the card: one thread at a time, and while one captures, only that one.
 
+use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
@@ -12,6 +13,18 @@ pub(super) struct Gate {
     capture: Mutex<Option<Capture>>,
     /// Signalled when a capture ends.
     idle: Condvar,
+    /// Programs of the threads that run what they are about to capture.
+    counts: Mutex<HashMap<ThreadId, u64>>,
+}
+
+/// While this is there, the programs of its thread are counted.
+#[derive(Debug)]
+pub(super) struct Counting<'a>(&'a Gate);
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.0.counts().remove(&std::thread::current().id());
+    }
 }
 
 /// A capture that is going on.
@@ -38,6 +51,28 @@ impl Turn<'_> {
 }
 
 impl Gate {
+    fn counts(&self) -> MutexGuard<'_, HashMap<ThreadId, u64>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on this thread's programs are counted.
+    pub(super) fn count(&self) -> Counting<'_> {
+        self.counts().insert(std::thread::current().id(), 0);
+        Counting(self)
+    }
+
+    /// This thread's count, where there is one.
+    pub(super) fn counted(&self) -> Option<u64> {
+        self.counts().get(&std::thread::current().id()).copied()
+    }
+
+    /// Adds to this thread's count.
+    pub(super) fn add(&self, programs: u64) {
+        if let Some(count) = self.counts().get_mut(&std::thread::current().id()) {
+            *count += programs;
+        }
+    }
+
     /// Waits while another thread captures.
     pub(super) fn turn(&self) -> Turn<'_> {
         let this = std::thread::current().id();
@@ -73,6 +108,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn each_thread_counts_for_itself() {
+        let gate = Gate::default();
+        gate.add(7);
+        assert_eq!(gate.counted(), None);
+        let counting = gate.count();
+        std::thread::scope(|scope| {
+            scope.spawn(|| gate.add(5));
+        });
+        gate.add(2);
+        gate.add(1);
+        assert_eq!(gate.counted(), Some(3));
+        drop(counting);
+        assert_eq!(gate.counted(), None);
+    }
 
     #[test]
     fn others_wait_until_the_turn_that_ended_a_capture_is_over() {

@@ -219,7 +219,15 @@ impl Device for Metal {
             .collect();
         let (op, specs) = (op.clone(), outputs.to_vec());
         let recorded = turn.recording().map(|_| (op.clone(), operands.clone()));
-        let ids = self.shared.worker.call(move |card| card.dispatch(&op, &operands, &specs))?;
+        let count = recorded.is_none() && self.shared.gate.counted().is_some();
+        let (ids, programs) = self.shared.worker.call(move |card| {
+            if count {
+                card.dispatch_counted(&op, &operands, &specs)
+            } else {
+                card.dispatch(&op, &operands, &specs).map(|ids| (ids, 0))
+            }
+        })?;
+        self.shared.gate.add(programs);
         let buffers: Vec<MetalBuffer> = ids.iter().map(|&id| self.buffer(id)).collect();
         if let (Some(recording), Some((op, operands))) = (turn.recording(), recorded) {
             let results = buffers.iter().cloned().zip(outputs.iter().copied()).collect();
@@ -228,19 +236,21 @@ impl Device for Metal {
         Ok(buffers)
     }
 
-    /// Looks for room before `body` runs the first time, which may take long.
+    /// Looks for room before `body` runs the first time, which may take long, and again when it is known how many programs it has.
     fn capture_with<O, E: From<TtError>>(
         &self,
         options: CaptureOptions,
         body: impl Fn(&Capture<Self>) -> Result<O, E>,
     ) -> Result<Trace<Self, O>, E> {
-        self.shared.worker.call(state::Card::check_trace_region)?;
+        self.shared.worker.call(|card| card.check_trace_region(0))?;
+        let _counting = self.shared.gate.count();
         crate::trace::capture(self, options, body)
     }
 
     fn begin_capture(&self, options: CaptureOptions) -> Result<()> {
         let turn = self.shared.gate.outside_capture("a capture")?;
-        self.shared.worker.call(state::Card::begin_capture)?;
+        let programs = self.shared.gate.counted().unwrap_or_default();
+        self.shared.worker.call(move |card| card.begin_capture(programs))?;
         turn.begin(options.keep_all);
         Ok(())
     }

@@ -15,6 +15,9 @@ use crate::error::{Result, TtError};
 use crate::op::Op;
 use crate::spec::{TensorSpec, WeightSpec};
 
+/// What a program takes of a trace at least. The smallest that were seen, matmuls on few cores, took 2 kB.
+const PROGRAM_BYTES: u64 = 512;
+
 /// One operand of an op, by number.
 #[derive(Debug, Clone)]
 pub(super) struct Operand {
@@ -102,7 +105,7 @@ struct Capturing {
 /// The card and everything on it. Tensors are held with four extents; leading ones cost nothing.
 #[derive(Debug)]
 pub(super) struct Card {
-    pub(super) device: Device,
+    pub(super) device: Rc<Device>,
     pub(super) facts: DeviceFacts,
     trace_region_size: usize,
     next: Id,
@@ -116,7 +119,7 @@ pub(super) struct Card {
 impl Card {
     pub(super) fn new(device: Device, facts: DeviceFacts, trace_region_size: usize) -> Self {
         Self {
-            device,
+            device: Rc::new(device),
             facts,
             trace_region_size,
             next: 0,
@@ -266,26 +269,50 @@ impl Card {
         Ok(ids)
     }
 
-    /// Refuses a capture that has no room at all. How much a trace takes, tt-metal knows when the capture ends.
-    pub(super) fn check_trace_region(&mut self) -> Result<()> {
+    /// [`dispatch`](Self::dispatch), and how many programs it took.
+    pub(super) fn dispatch_counted(
+        &mut self,
+        op: &Op,
+        operands: &[Operand],
+        outputs: &[TensorSpec],
+    ) -> Result<(Vec<Id>, u64)> {
+        let device = Rc::clone(&self.device);
+        let counted = device.counting_programs(|| self.dispatch(op, operands, outputs));
+        let (ids, programs) = counted.map_err(failed(op.name()))?;
+        Ok((ids?, programs))
+    }
+
+    /// Refuses a capture of `programs` programs that cannot have room. How much a trace takes to the byte, tt-metal knows when the
+    /// capture ends.
+    pub(super) fn check_trace_region(&mut self, programs: u64) -> Result<()> {
         if self.trace_region_size == 0 {
             return Err(TtError::Capture(
                 "the device was opened without a trace region (trace_region_size)".into(),
             ));
         }
         let used = self.device.trace_region_use().map_err(failed("begin_trace_capture"))?;
+        let region = self.trace_region_size;
         if used.largest_free_per_bank == 0 {
-            let region = self.trace_region_size;
             return Err(TtError::Capture(format!(
                 "the trace region is full (trace_region_size is {region} bytes)"
+            )));
+        }
+        // tt-metal holds the sizes of all traces against the region's, whatever its banks have.
+        let taken = used.allocated_per_bank * used.banks;
+        let (least, free) = (programs * PROGRAM_BYTES, (region as u64).saturating_sub(taken));
+        if least > free {
+            return Err(TtError::Capture(format!(
+                "{programs} programs take at least {least} bytes of trace, and {free} are free (trace_region_size is {region} \
+                 bytes)"
             )));
         }
         Ok(())
     }
 
-    pub(super) fn begin_capture(&mut self) -> Result<()> {
+    /// Starts recording `programs` programs, or as many as there will be where that is not known.
+    pub(super) fn begin_capture(&mut self, programs: u64) -> Result<()> {
         const OP: &str = "begin_trace_capture";
-        self.check_trace_region()?;
+        self.check_trace_region(programs)?;
         self.device.synchronize().map_err(failed(OP))?;
         let trace = self.device.begin_trace().map_err(failed(OP))?;
         self.capturing = Some(Capturing { trace, made: HashSet::new(), operands: HashMap::new() });

@@ -55,6 +55,8 @@ MemoryUse memory_use(const Device& device, std::uint8_t buffer_type);
 void begin_query(const Device& device);
 Resources end_query(const Device& device);
 rust::String runtime_version();
+void count_programs(const Device& device);
+std::uint64_t programs_counted(const Device& device);
 
 // Traces.
 std::uint32_t begin_trace(const Device& device);
