@@ -68,6 +68,24 @@ fn results_become_a_page_a_check_and_a_comparison() {
     assert!(compared.contains("1.300x"), "{compared}");
 }
 
+/// The committed page is that of the committed results; `cargo xtask bench --from … --report …` writes it.
+#[test]
+fn the_committed_report_is_that_of_the_committed_results() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/results");
+    let dir = tempfile::tempdir().unwrap();
+    passes(&[
+        "--from",
+        results.join("n1.5.json").to_str().unwrap(),
+        "--report",
+        dir.path().to_str().unwrap(),
+    ]);
+    let page = |folder: &Path| fs::read_to_string(folder.join("index.html")).unwrap();
+    assert!(
+        page(&results.join("report")) == page(dir.path()),
+        "benches/results/report/index.html is of other results"
+    );
+}
+
 #[test]
 fn files_that_are_no_results_are_one_line() {
     let dir = tempfile::tempdir().unwrap();

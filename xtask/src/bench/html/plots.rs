@@ -194,6 +194,9 @@ pub(super) fn roofline(results: &Results) -> Option<String> {
                 place[1] += 3.0;
             }
             names.push(place);
+            if place[1] > at[1] + 4.0 {
+                svg.line("leader", at, [place[0] - 3.0, place[1] - 4.0]);
+            }
             svg.text("figure", place, Anchor::Start, name);
         }
     }
