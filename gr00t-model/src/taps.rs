@@ -16,6 +16,11 @@ impl<'a, D: Device> Taps<'a, D> {
         Self { capture: observed.then_some(capture) }
     }
 
+    /// Whether someone is looking.
+    pub(crate) fn observed(&self) -> bool {
+        self.capture.is_some()
+    }
+
     /// Shows one stage's result.
     pub(crate) fn keep<T: Dtype>(&self, name: impl Display, tensor: &Tensor<D, T>) {
         if let Some(capture) = self.capture {

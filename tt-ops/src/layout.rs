@@ -59,6 +59,14 @@ impl CoreGrid {
     pub const fn num_cores(self) -> u32 {
         self.x.saturating_mul(self.y)
     }
+
+    /// Refuses a grid of no cores.
+    pub(crate) fn check(self, op: &'static str) -> Result<()> {
+        if self.num_cores() > 0 {
+            return Ok(());
+        }
+        Err(TtError::argument(op, format!("a core grid of {}×{}", self.x, self.y), "at least one core"))
+    }
 }
 
 /// The shards of a tensor (`ttnn::ShardSpec`), one per core, over the cores row by row.
@@ -78,7 +86,7 @@ pub struct MemoryConfig {
     pub buffer_type: BufferType,
     /// Interleaved or sharded.
     pub memory_layout: TensorMemoryLayout,
-    /// The shards; the device chooses those of a sharded layout without.
+    /// The shards; the device chooses those of a width-sharded tensor without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard_spec: Option<ShardSpec>,
 }
@@ -93,7 +101,8 @@ impl MemoryConfig {
     /// `ttnn::L1_MEMORY_CONFIG`.
     pub const L1: Self = Self { buffer_type: BufferType::L1, ..Self::DRAM };
     /// `ttnn::L1_WIDTH_SHARDED_MEMORY_CONFIG`: columns over cores that the device chooses. For streams of few rows: a tensor of
-    /// which a core would get more than [`SHARD_BYTES`](Self::SHARD_BYTES) is placed interleaved in DRAM.
+    /// which a core would get more than [`SHARD_BYTES`](Self::SHARD_BYTES), one whose columns are no whole tiles, and one in
+    /// [`Layout::RowMajor`] is placed interleaved in DRAM.
     pub const L1_WIDTH_SHARDED: Self = Self { memory_layout: TensorMemoryLayout::WidthSharded, ..Self::L1 };
     /// The largest shard, in bytes, that a device chooses by itself.
     pub const SHARD_BYTES: usize = 128 << 10;
@@ -106,11 +115,22 @@ impl MemoryConfig {
     /// Whether `shape` in `layout` can be placed so.
     ///
     /// # Errors
-    /// Shards of an interleaved tensor; shards that do not cover the tensor, or are no whole tiles of one in tiles.
+    /// Shards of an interleaved tensor; rows or rectangles per core without the shards; shards that do not cover the tensor, or are
+    /// no whole tiles of one in tiles.
     pub(crate) fn check(&self, op: &'static str, shape: Shape, layout: Layout) -> Result<()> {
-        let Some(ShardSpec { grid, shape: [height, width] }) = self.shard_spec else { return Ok(()) };
+        use TensorMemoryLayout::{BlockSharded, HeightSharded, Interleaved};
+        let Some(ShardSpec { grid, shape: [height, width] }) = self.shard_spec else {
+            return match self.memory_layout {
+                HeightSharded | BlockSharded => Err(TtError::argument(
+                    op,
+                    format!("{:?} without shards", self.memory_layout),
+                    "a shard spec",
+                )),
+                _ => Ok(()),
+            };
+        };
         let refused = |got: String, wanted: String| Err(TtError::argument(op, got, wanted));
-        if self.memory_layout == TensorMemoryLayout::Interleaved {
+        if self.memory_layout == Interleaved {
             return refused("shards of an interleaved tensor".into(), "a sharded layout".into());
         }
         let shards =

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::error::{Result, TtError};
 use crate::layout::CoreGrid;
 
 /// Blocks of a matmul. Extents are in tiles.
@@ -24,6 +25,32 @@ pub struct MatmulBlocks {
     /// Columns of a core.
     #[serde(rename = "per_core_N")]
     pub per_core_n: u32,
+}
+
+impl MatmulProgramConfig {
+    /// Refuses blocks of nothing.
+    pub(crate) fn check(&self, op: &'static str) -> Result<()> {
+        let (Self::MultiCast(blocks) | Self::MultiCast1D(blocks)) = self;
+        blocks.compute_with_storage_grid_size.check(op)?;
+        let MatmulBlocks { in0_block_w, out_subblock_h, out_subblock_w, per_core_m, per_core_n, .. } = blocks;
+        let extents = [in0_block_w, out_subblock_h, out_subblock_w, per_core_m, per_core_n];
+        if extents.iter().all(|extent| **extent > 0) {
+            return Ok(());
+        }
+        Err(TtError::argument(op, format!("blocks of {extents:?} tiles"), "at least 1 each"))
+    }
+}
+
+impl SdpaProgramConfig {
+    /// Refuses chunks that are no whole tiles.
+    pub(crate) fn check(&self, op: &'static str) -> Result<()> {
+        self.compute_with_storage_grid_size.check(op)?;
+        let chunks = [self.q_chunk_size, self.k_chunk_size];
+        if chunks.iter().all(|chunk| *chunk > 0 && chunk.is_multiple_of(32)) {
+            return Ok(());
+        }
+        Err(TtError::argument(op, format!("chunks of {chunks:?}"), "multiples of 32"))
+    }
 }
 
 /// How a matmul is spread over cores.

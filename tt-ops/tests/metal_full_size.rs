@@ -6,7 +6,7 @@
 
 use tt_ops::metal::MetalOptions;
 use tt_ops::ops::{self, Heads, LayerNorm, Linear, RmsNorm, Sdpa};
-use tt_ops::{Activation, Bfloat16, DataType, Device, Float32, Metal, Result, Tensor, Weight};
+use tt_ops::{Activation, Bfloat16, DataType, Device, Float32, MemoryConfig, Metal, Result, Tensor, Weight};
 
 /// Local memory of a core that kernels may use.
 const L1_BYTES: u64 = 1464 * 1024;
@@ -56,6 +56,9 @@ const ATTENTIONS: [AttentionCall; 5] = [
     ("dit self", 32, 32, 48, 49, 49, false, false),
 ];
 
+/// Where the model has the DiT's stream.
+const L1: MemoryConfig = MemoryConfig::L1_WIDTH_SHARDED;
+
 fn zeros(device: &Metal, shape: impl Into<tt_ops::Shape>) -> Tensor<Metal, Bfloat16> {
     Tensor::zeros(device, shape).unwrap()
 }
@@ -98,6 +101,7 @@ fn the_large_ops_of_the_full_size_are_accepted_and_fit() {
         judge(device, name, &mut problems, || {
             if residual {
                 let args = Linear::<_, Float32>::new().bias(&bias).maybe_activation(activation);
+                let r = if name.starts_with("dit") { ops::to_memory_config(&r, L1)? } else { r.clone() };
                 ops::linear(&x, &w, args.residual(&r)).map(drop)
             } else {
                 let args = Linear::<_, Bfloat16>::new().bias(&bias).maybe_activation(activation);
@@ -119,8 +123,14 @@ fn the_large_ops_of_the_full_size_are_accepted_and_fit() {
         });
         judge(device, &format!("{name} heads merged"), &mut problems, || ops::concatenate_heads(&q));
     }
-    for (name, rows, width) in [("vision", 256, 1152), ("llm", 320, 2048), ("dit", 49, 1536)] {
+    for (name, rows, width, place) in [
+        ("vision", 256, 1152, MemoryConfig::DRAM),
+        ("llm", 320, 2048, MemoryConfig::DRAM),
+        ("dit", 49, 1536, MemoryConfig::DRAM),
+        ("dit in shards", 49, 1536, L1),
+    ] {
         let x = Tensor::<_, Float32>::zeros(device, [1, rows, width]).unwrap();
+        let x = ops::to_memory_config(&x, place).unwrap();
         let w = Tensor::<_, Float32>::zeros(device, [width]).unwrap();
         judge(device, &format!("{name} layer_norm"), &mut problems, || {
             ops::layer_norm::<_, _, Bfloat16>(&x, LayerNorm::new(1e-5).weight(&w).bias(&w))

@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use tt_ops::ops::{self, LayerNorm, Linear};
+use tt_ops::ops::{self, LayerNorm, Linear, Sdpa};
 use tt_ops::{
     Bfloat16, CoreGrid, DataType, Device, Float32, MatmulBlocks, MatmulProgramConfig, MemoryConfig, Result,
-    ShardSpec, Soft, Tensor, TensorMemoryLayout, Weight,
+    SdpaProgramConfig, ShardSpec, Soft, Tensor, TensorMemoryLayout, Weight,
 };
 
 const ROWS: usize = 49;
@@ -76,6 +76,13 @@ fn shards_that_cannot_hold_the_tensor_are_refused() -> Result<()> {
         (width(3, 1, [64, 32]), "wanted as many as cover 64 rows and 128 columns"),
         (width(4, 1, [32, 32]), "wanted as many as cover 64 rows and 128 columns"),
         (block, "wanted as many as cover 64 rows and 128 columns"),
+        (
+            MemoryConfig {
+                memory_layout: TensorMemoryLayout::HeightSharded,
+                ..MemoryConfig::L1_WIDTH_SHARDED
+            },
+            "got HeightSharded without shards, wanted a shard spec",
+        ),
         (width(u32::MAX, u32::MAX, [64, 32]), "wanted at most 65536 cores"),
     ] {
         let error = ops::to_memory_config(&x, place).unwrap_err().to_string();
@@ -86,7 +93,7 @@ fn shards_that_cannot_hold_the_tensor_are_refused() -> Result<()> {
 }
 
 #[test]
-fn a_program_config_and_a_core_grid_exclude_each_other() -> Result<()> {
+fn programs_that_cannot_be_are_refused() -> Result<()> {
     let device = device();
     let (x, w) = (stream(&device)?, weight(&device)?);
     let grid = CoreGrid::new(2, 2);
@@ -103,5 +110,22 @@ fn a_program_config_and_a_core_grid_exclude_each_other() -> Result<()> {
     let both = Linear::new().program_config(MatmulProgramConfig::MultiCast1D(blocks)).core_grid(grid);
     let error = ops::linear::<_, _, Float32>(&x, &w, both).unwrap_err().to_string();
     assert!(error.contains("got a program config and a core grid, wanted one of them"), "{error}");
+    let none = MatmulProgramConfig::MultiCast(MatmulBlocks { in0_block_w: 0, ..blocks });
+    let error =
+        ops::linear::<_, _, Float32>(&x, &w, Linear::new().program_config(none)).unwrap_err().to_string();
+    assert!(error.contains("wanted at least 1 each"), "{error}");
+    let none = Linear::new().core_grid(CoreGrid::new(0, 4));
+    let error = ops::linear::<_, _, Float32>(&x, &w, none).unwrap_err().to_string();
+    assert!(error.contains("got a core grid of 0×4, wanted at least one core"), "{error}");
+    let q = Tensor::<_, Bfloat16>::zeros(&device, [1, 1, 32, 32])?;
+    for chunks in [(0, 32), (32, 48)] {
+        let config = SdpaProgramConfig {
+            compute_with_storage_grid_size: grid,
+            q_chunk_size: chunks.0,
+            k_chunk_size: chunks.1,
+        };
+        let attended = ops::scaled_dot_product_attention(&q, &q, &q, Sdpa::new().program_config(config));
+        assert!(attended.unwrap_err().to_string().contains("wanted multiples of 32"));
+    }
     Ok(())
 }

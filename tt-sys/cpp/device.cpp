@@ -1,8 +1,6 @@
 // Opening, closing and asking a device; traces.
 #include "session.h"
 
-#include <limits>
-
 #include <tt-metalium/graph_tracking.hpp>
 
 #include "ttnn/graph/graph_processor.hpp"
@@ -10,20 +8,16 @@
 
 namespace tt_sys {
 
-// How far from the near end of DRAM a capture has allocated, and from where on in L1, which fills from its far end; its
-// operations' own temporaries included.
+// How far from the near end of DRAM a capture has allocated, its operations' own temporaries included.
 class HighWater : public metal::IGraphProcessor {
 public:
     void track_allocate(const metal::Buffer* buffer) override {
         if (buffer->buffer_type() == metal::BufferType::DRAM) {
-            dram_end = std::max<std::uint64_t>(dram_end, buffer->address() + buffer->aligned_size_per_bank());
-        } else if (buffer->buffer_type() == metal::BufferType::L1) {
-            l1_begin = std::min<std::uint64_t>(l1_begin, buffer->address());
+            end = std::max<std::uint64_t>(end, buffer->address() + buffer->aligned_size_per_bank());
         }
     }
 
-    std::uint64_t dram_end = 0;
-    std::uint64_t l1_begin = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t end = 0;
 };
 
 class ProgramCount : public metal::IGraphProcessor {
@@ -176,7 +170,7 @@ void end_trace(const Device& device, std::uint32_t trace) {
     }
     session.capturing.reset();
     metal::GraphTracker::instance().pop_processor();
-    const auto used = std::exchange(session.high_water, nullptr);
+    const std::uint64_t end = std::exchange(session.high_water, nullptr)->end;
     const auto others = mesh.get_trace_buffers_size();
     try {
         ttnn::operations::trace::end_trace_capture(&mesh, metal::distributed::MeshTraceId(trace), ttnn::QueueId(0));
@@ -185,7 +179,7 @@ void end_trace(const Device& device, std::uint32_t trace) {
         mesh.set_trace_buffers_size(others);
         throw;
     }
-    session.traces[trace] = {fill_before(used->dram_end, mesh), used->l1_begin};
+    session.traces[trace] = fill_before(end, mesh);
 }
 
 void execute_trace(const Device& device, std::uint32_t trace, bool blocking) {
@@ -202,11 +196,6 @@ void release_trace(const Device& device, std::uint32_t trace) {
     if (device.session->traces.erase(trace) == 1) {
         ttnn::operations::trace::release_trace(&mesh, metal::distributed::MeshTraceId(trace));
     }
-}
-
-std::uint64_t trace_l1_begin(const Device& device, std::uint32_t trace) {
-    mesh_of(device);
-    return device.session->traces.at(trace).l1_begin;
 }
 
 }  // namespace tt_sys

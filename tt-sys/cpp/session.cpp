@@ -40,13 +40,25 @@ void Session::close() {
         return;
     }
     pieces.clear();
+    if (const auto trace = std::exchange(capturing, std::nullopt)) {
+        // Closing waits for ever for the work of a capture that is not ended.
+        try {
+            ttnn::operations::trace::end_trace_capture(
+                mesh.get(), metal::distributed::MeshTraceId(*trace), ttnn::QueueId(0));
+        } catch (...) {
+            // No room for it, which nobody wants any more.
+        }
+    }
+    if (std::exchange(high_water, nullptr)) {
+        metal::GraphTracker::instance().pop_processor();
+    }
     if (std::exchange(program_count, nullptr)) {
         metal::GraphTracker::instance().pop_processor();
     }
     for (Slot* slot : slots) {
         slot->tensor.reset();
     }
-    for (const auto& [trace, written] : traces) {
+    for (const auto& [trace, fillers] : traces) {
         ttnn::operations::trace::release_trace(mesh.get(), metal::distributed::MeshTraceId(trace));
     }
     traces.clear();

@@ -21,14 +21,8 @@ struct Slot {
     ~Slot();
 };
 
-// Buffers that keep others out of DRAM.
+// Everything that keeps others out of the memory that a trace writes.
 using Fillers = std::vector<std::shared_ptr<metal::distributed::MeshBuffer>>;
-
-// What a trace writes beside its results: DRAM, where fillers keep others out, and L1 from an address on.
-struct Written {
-    Fillers fillers;
-    std::uint64_t l1_begin;
-};
 
 // Watches allocations during a capture.
 class HighWater;
@@ -40,7 +34,7 @@ class ProgramCount;
 struct Session {
     std::shared_ptr<metal::distributed::MeshDevice> mesh;
     std::unordered_set<Slot*> slots;
-    std::unordered_map<std::uint32_t, Written> traces;
+    std::unordered_map<std::uint32_t, Fillers> traces;
     std::shared_ptr<HighWater> high_water;
     std::shared_ptr<ProgramCount> program_count;
     std::optional<std::uint32_t> capturing;

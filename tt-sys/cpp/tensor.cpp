@@ -80,11 +80,6 @@ Spec tensor_spec(const Tensor& handle) {
 
 std::uint64_t tensor_address(const Tensor& handle) { return tensor_of(handle).buffer()->address(); }
 
-std::uint64_t tensor_end(const Tensor& handle) {
-    const auto* buffer = tensor_of(handle).buffer();
-    return buffer->address() + buffer->aligned_size_per_bank();
-}
-
 bool tensor_is_allocated(const Tensor& handle) {
     return handle.slot && handle.slot->tensor && handle.slot->tensor->is_allocated();
 }

@@ -95,7 +95,6 @@ pub(crate) mod ffi {
         fn end_trace(device: &Device, trace: u32) -> Result<()>;
         fn execute_trace(device: &Device, trace: u32, blocking: bool) -> Result<()>;
         fn release_trace(device: &Device, trace: u32) -> Result<()>;
-        fn trace_l1_begin(device: &Device, trace: u32) -> Result<u64>;
 
         fn no_tensor() -> Result<UniquePtr<Tensor>>;
         fn from_floats(device: &Device, spec: &Spec, values: &[f32]) -> Result<UniquePtr<Tensor>>;
@@ -110,7 +109,6 @@ pub(crate) mod ffi {
         fn read_i32(tensor: &Tensor, out: &mut [i32]) -> Result<()>;
         fn tensor_spec(tensor: &Tensor) -> Result<Spec>;
         fn tensor_address(tensor: &Tensor) -> Result<u64>;
-        fn tensor_end(tensor: &Tensor) -> Result<u64>;
         fn tensor_is_allocated(tensor: &Tensor) -> Result<bool>;
         fn deallocate(tensor: &Tensor) -> Result<()>;
         fn dump_tensor(tensor: &Tensor, path: &str) -> Result<()>;

@@ -43,11 +43,6 @@ impl Tensor {
         Ok(ffi::tensor_address(self.ffi())?)
     }
 
-    /// Where it ends in each bank.
-    pub fn end(&self) -> Result<u64> {
-        Ok(ffi::tensor_end(self.ffi())?)
-    }
-
     /// Whether it has memory.
     pub fn is_allocated(&self) -> bool {
         ffi::tensor_is_allocated(self.ffi()).unwrap_or(false)

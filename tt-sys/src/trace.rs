@@ -12,7 +12,8 @@ use crate::error::Result;
 ///
 /// A replay reads and writes the addresses of the capture. What it reads from outside, and results that are there when
 /// the capture ends, must be kept alive as long as the trace is, since their memory would be given to others. What the
-/// capture used of DRAM and freed is kept by the trace itself; of L1 it is not ([`l1_begin`](Self::l1_begin)).
+/// capture used of DRAM and freed is kept by the trace itself; of L1, where kernels compute, it is not: a tensor in L1 that was
+/// made after the capture may be lost by a replay.
 pub struct Trace {
     device: Rc<UniquePtr<ffi::Device>>,
     id: u32,
@@ -35,15 +36,6 @@ impl Trace {
     /// A trace region that is too small; a trace that is not being recorded.
     pub fn end(&self) -> Result<()> {
         Ok(ffi::end_trace(&self.device, self.id)?)
-    }
-
-    /// Where the L1 begins that a replay may write; all to its end may be written. A tensor there that was made after the capture
-    /// is lost by a replay.
-    ///
-    /// # Errors
-    /// A trace that was not ended; a device that was closed.
-    pub fn l1_begin(&self) -> Result<u64> {
-        Ok(ffi::trace_l1_begin(&self.device, self.id)?)
     }
 
     /// Runs what was recorded, and waits for it where `blocking`.

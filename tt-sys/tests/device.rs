@@ -10,7 +10,9 @@ use std::process::Command;
 use std::rc::Rc;
 
 use tt_sys::ops::{self, BinaryOp, Linear, Rhs};
-use tt_sys::{BufferType, DataType, Device, MemoryConfig, OpenOptions, Result, TensorSpec};
+use tt_sys::{
+    BufferType, DataType, Device, MemoryConfig, OpenOptions, Result, ShardLayout, Shards, TensorSpec,
+};
 
 const CHILD: &str = "TT_SYS_TEST_CHILD";
 
@@ -80,6 +82,28 @@ fn values_come_back_in_every_data_type_and_layout() {
         let mut back = vec![0; 16];
         signed.read_i32(&mut back)?;
         assert_eq!(back, [-3; 16]);
+        Ok(())
+    });
+}
+
+#[test]
+fn shards_go_and_come_back() {
+    on_device("shards_go_and_come_back", |device| {
+        let x =
+            device.from_floats(&TensorSpec::tiles(&[1, 1, 64, 256], DataType::Float32), &ramp(64 * 256))?;
+        for (layout, grid, shape) in [
+            (ShardLayout::Height, (2, 1), (32, 256)),
+            (ShardLayout::Width, (4, 2), (64, 32)),
+            (ShardLayout::Block, (4, 2), (32, 64)),
+        ] {
+            let place = MemoryConfig::sharded(Shards { layout, grid, shape });
+            let sharded = ops::to_memory_config(&x, DataType::Float32, place)?;
+            assert_eq!(sharded.spec()?.memory_config, place);
+            assert_eq!(sharded.to_floats()?, x.to_floats()?, "{layout:?}");
+        }
+        let none = Shards { layout: ShardLayout::Width, grid: (0, 2), shape: (64, 32) };
+        let error = ops::to_memory_config(&x, DataType::Float32, MemoryConfig::sharded(none)).unwrap_err();
+        assert_eq!(error.to_string(), "shards on no core");
         Ok(())
     });
 }

@@ -53,8 +53,8 @@ pub(crate) fn steps_of_test(steps: &mut Steps) -> Result<Option<String>> {
     Ok(filter.summary())
 }
 
-/// The C++ layer's own tests, the bridge's, the full-size ops planned, and the op suite, which shows its table. What the tests say is shown, since
-/// without a device they pass and say that they were skipped.
+/// The C++ layer's own tests, the bridge's, the full-size ops planned, and the op suite, which shows its table. What the tests say is
+/// shown, since without a device they pass and say that they were skipped.
 fn steps_on_metal(steps: &mut Steps) -> Result<()> {
     let test = |package: &str, feature: &str, test: &str| {
         let mut command = cargo();

@@ -56,7 +56,11 @@ impl<D: Device> Dit<D> {
         let blocks = self.transformer_blocks.iter().zip(&step.norm1).zip(memory).enumerate();
         for (i, ((block, norm1), memory)) in blocks {
             x = block.forward(&x, norm1, memory.as_ref(), mask)?;
-            taps.keep(format_args!("step{k}.dit_block.{i}"), &x);
+            if taps.observed() {
+                // What is kept must not take L1 from kernels, nor from other captures' replays.
+                let kept = ops::to_memory_config(&x, MemoryConfig::DRAM)?;
+                taps.keep(format_args!("step{k}.dit_block.{i}"), &kept);
+            }
         }
         let x: Activations<D> = step.norm_out.layer_norm(&x, NORM_OUT_EPS)?;
         let x = self.proj_out_2.forward(&x)?;

@@ -122,6 +122,12 @@ impl Op {
                 if program_config.is_some() && core_grid.is_some() {
                     return Err(TtError::argument(op, "a program config and a core grid", "one of them"));
                 }
+                if let Some(grid) = core_grid {
+                    grid.check(op)?;
+                }
+                if let Some(config) = program_config {
+                    config.check(op)?;
+                }
                 Ok(vec![linear(&operands, *bias, *residual, *dtype)?])
             }
             Self::Matmul { transpose_a, transpose_b, dtype, .. } => {
@@ -142,8 +148,11 @@ impl Op {
                 activation_type(op, *dtype)?;
                 Ok(vec![embedding(&operands)?.with_dtype(*dtype)])
             }
-            Self::ScaledDotProductAttention { is_causal, scale, attn_mask, .. } => {
+            Self::ScaledDotProductAttention { is_causal, scale, attn_mask, program_config, .. } => {
                 operands.count(3 + usize::from(*attn_mask))?;
+                if let Some(config) = program_config {
+                    config.check(op)?;
+                }
                 super::infer_heads::attention(&operands, *is_causal, *scale, *attn_mask)
             }
             Self::RotaryEmbedding { dtype } => {

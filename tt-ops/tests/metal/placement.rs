@@ -50,6 +50,8 @@ fn a_stream_in_shards_has_the_values_of_one_in_dram() {
             MemoryConfig::L1_WIDTH_SHARDED,
             MemoryConfig::sharded(TensorMemoryLayout::WidthSharded, explicit),
         ] {
+            let (_, needs) = device.query(|| ops::to_memory_config(&x, place))?;
+            assert!(needs.l1_buffers > 0, "nothing is in L1");
             let eager = block(place)?;
             let trace = device.capture(|_| block(place))?;
             trace.replay()?;
@@ -120,6 +122,29 @@ fn norms_of_shards_are_those_of_rows_whatever_their_width() {
                 assert_near(&got[0], &wanted[0]);
                 assert_near(&got[1], &wanted[1]);
             }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_layout_of_shards_takes_results_and_gives_them_back() {
+    on_device("placement::every_layout_of_shards_takes_results_and_gives_them_back", |device| {
+        use TensorMemoryLayout::{BlockSharded, HeightSharded, WidthSharded};
+        let (x, w) = (stream(device)?, square(device)?);
+        let values = x.to_vector::<f32>()?;
+        let wanted = ops::linear::<_, _, Float32>(&x, &w, Linear::new())?.to_vector::<f32>()?;
+        for (layout, x_cores, y_cores, shape) in [
+            (HeightSharded, 2, 1, [32, 512]),
+            (WidthSharded, 4, 2, [64, 64]),
+            (BlockSharded, 4, 2, [32, 128]),
+        ] {
+            let shards = ShardSpec { grid: CoreGrid::new(x_cores, y_cores), shape };
+            let place = MemoryConfig::sharded(layout, shards);
+            let moved = ops::to_memory_config(&x, place)?;
+            assert_eq!(moved.to_vector::<f32>()?, values, "{layout:?}");
+            let product = ops::linear::<_, _, Float32>(&moved, &w, Linear::new().memory_config(place))?;
+            assert_near(&product.to_vector::<f32>()?, &wanted);
         }
         Ok(())
     });

@@ -163,8 +163,9 @@ void programs_are_counted_while_that_is_asked_for() {
         }
     }
     count_programs(*device);
+    begin_trace(*device);
     close_device(*device);
-    CHECK(!device->session->program_count);
+    CHECK(!device->session->program_count && !device->session->high_water && !device->session->capturing);
 }
 
 struct Test {

@@ -144,13 +144,13 @@ mod tests {
 
     #[test]
     fn nothing_is_no_worse_than_nothing_and_something_is() {
-        let failed = |requests: f64| {
+        let swapped = |mb: f64| {
             let mut results = results();
-            results.results.push(Row::new("server/failed".into(), "requests", [requests; 4], 1));
+            results.results.push(Row::new("memory/swapped".into(), "MB", [mb; 4], 1));
             results
         };
-        check(&failed(0.0), &failed(0.0), 1.15).unwrap();
-        assert!(check(&failed(0.0), &failed(1.0), 1.15).is_err());
+        check(&swapped(0.0), &swapped(0.0), 1.15).unwrap();
+        assert!(check(&swapped(0.0), &swapped(1.0), 1.15).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Wall time is what a robot waits for. Where other work shares the CPUs, CPU time per thread says more about the code: shares
 //! of the roofline are of CPU time.
 
+mod card;
 mod compare;
 mod html;
 mod limits;
@@ -21,7 +22,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use gr00t_host::ModelConfig;
-use tt_ops::Device;
 
 use crate::device::{DeviceArgs, Kind};
 use crate::output;
@@ -107,7 +107,7 @@ fn measured(args: &BenchArgs) -> Result<(Results, Result<()>)> {
     }
     let config = ModelConfig::preset(&args.config)?;
     if args.device.device == Kind::Metal {
-        return Ok((measured_on_card(args, &config)?, Ok(())));
+        return Ok((card::measured(args, &config)?, Ok(())));
     }
     let device = args.device.open()?;
     let machine = machine::of_cpu(device.isa(), device.threads());
@@ -122,17 +122,4 @@ fn measured(args: &BenchArgs) -> Result<(Results, Result<()>)> {
         output::write(path, &report.to_json()?)?;
     }
     Ok((report.results().clone(), served))
-}
-
-/// What can be measured of a card: loading and predictions. Limits and ops are the software device's, so are threads; the server
-/// is asked by `gr00t-serve bench`.
-fn measured_on_card(args: &BenchArgs, config: &ModelConfig) -> Result<Results> {
-    let card = DeviceArgs::open_metal()?;
-    let mut report = Report::new(machine::of_card(card.describe()), args.only.clone(), args.without.clone());
-    report.print_head();
-    model::run_on_card(args, config, &card, &mut report)?;
-    if let Some(path) = &args.json {
-        output::write(path, &report.to_json()?)?;
-    }
-    Ok(report.results().clone())
 }

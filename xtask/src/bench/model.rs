@@ -30,7 +30,7 @@ pub(super) fn run(
     limits: &Limits,
     report: &mut Report,
 ) -> Result<()> {
-    if !wants_any(report, &["load/", "device/", "stage/", "predict/", "host/", "memory/", "scale/"]) {
+    if !wants_any(report, &OF_A_MODEL) && !report.wants_some("scale/") {
         return Ok(());
     }
     let _alone = full_size::alone(config)?;
@@ -62,6 +62,13 @@ fn wants_any(report: &Report, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| report.wants_some(prefix))
 }
 
+const OF_A_MODEL: [&str; 6] = ["load/", "device/", "stage/", "predict/", "host/", "memory/"];
+
+/// Is something asked for that is measured of a card?
+pub(super) fn is_wanted_of_a_card(report: &Report) -> bool {
+    wants_any(report, &OF_A_MODEL)
+}
+
 /// The same of a card, whose limits and whose ops by themselves are not known here.
 pub(super) fn run_on_card(
     args: &BenchArgs,
@@ -69,6 +76,7 @@ pub(super) fn run_on_card(
     card: &Metal,
     report: &mut Report,
 ) -> Result<()> {
+    let _alone = full_size::alone(config)?;
     let subject = Subject::open(args, config)?;
     subject.measure(args, None, report, || Ok(card.clone())).map(drop)
 }

@@ -220,6 +220,8 @@ impl<'a> Lowering<'a> {
             out: tile_bytes(*dtype) as u64,
         };
         let place = self.place(out)?;
+        // A program that the rule chose knows nothing of shards, and TTNN would choose others for it.
+        let moves = place.shards.is_some() && program_config.is_none();
         let program = match program_config {
             Some(config) => Some(program::given(*config)),
             None => program::config(tiles, self.cores(*core_grid)?, bytes),
@@ -230,14 +232,14 @@ impl<'a> Lowering<'a> {
             &Linear {
                 bias: shift.as_deref(),
                 activation: activation.map(fused),
-                memory_config: if *residual { SysMemory::DRAM } else { place },
+                memory_config: if *residual || moves { SysMemory::DRAM } else { place },
                 compute: compute(*config),
                 program,
                 ..Linear::new(sys_type(*dtype))
             },
         ))?;
         if !*residual {
-            return Ok(y);
+            return if moves { self.moved(y, *dtype, place) } else { Ok(y) };
         }
         let (r, _) = self.held(operands, 2 + usize::from(*bias))?;
         let args = ops::Binary { memory_config: place, ..ops::Binary::new(sys_type(*dtype)) };

@@ -220,13 +220,8 @@ impl Device for Metal {
         let (op, specs) = (op.clone(), outputs.to_vec());
         let recorded = turn.recording().map(|_| (op.clone(), operands.clone()));
         let count = recorded.is_none() && self.shared.gate.counted().is_some();
-        let (ids, programs) = self.shared.worker.call(move |card| {
-            if count {
-                card.dispatch_counted(&op, &operands, &specs)
-            } else {
-                card.dispatch(&op, &operands, &specs).map(|ids| (ids, 0))
-            }
-        })?;
+        let (ids, programs) =
+            self.shared.worker.call(move |card| card.dispatch(&op, &operands, &specs, count))?;
         self.shared.gate.add(programs);
         let buffers: Vec<MetalBuffer> = ids.iter().map(|&id| self.buffer(id)).collect();
         if let (Some(recording), Some((op, operands))) = (turn.recording(), recorded) {

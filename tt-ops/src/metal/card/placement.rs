@@ -30,11 +30,7 @@ pub(super) fn placement(op: &'static str, spec: &TensorSpec, grid: (u32, u32)) -
             chosen
         }
         (None, _) => {
-            return Err(TtError::argument(
-                op,
-                format!("{memory_layout:?} without the shape of a shard"),
-                "one",
-            ));
+            return Err(TtError::argument(op, format!("{memory_layout:?} without shards"), "one"));
         }
     };
     let ShardSpec { grid: CoreGrid { x, y }, shape: [height, width] } = shard_spec;

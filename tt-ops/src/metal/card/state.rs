@@ -87,9 +87,8 @@ impl Recording {
 #[derive(Debug)]
 struct HeldTrace {
     trace: tt_sys::Trace,
-    held: Vec<Rc<Tensor>>,
-    /// A replay may write all of L1 from here on.
-    l1_begin: u64,
+    operands: HashMap<Id, Rc<Tensor>>,
+    results: Vec<Rc<Tensor>>,
 }
 
 /// A capture that is going on.
@@ -105,7 +104,7 @@ struct Capturing {
 /// The card and everything on it. Tensors are held with four extents; leading ones cost nothing.
 #[derive(Debug)]
 pub(super) struct Card {
-    pub(super) device: Rc<Device>,
+    pub(super) device: Device,
     pub(super) facts: DeviceFacts,
     trace_region_size: usize,
     next: Id,
@@ -119,7 +118,7 @@ pub(super) struct Card {
 impl Card {
     pub(super) fn new(device: Device, facts: DeviceFacts, trace_region_size: usize) -> Self {
         Self {
-            device: Rc::new(device),
+            device,
             facts,
             trace_region_size,
             next: 0,
@@ -236,13 +235,21 @@ impl Card {
         Ok((self.insert(Rc::new(tensor)), convert::weight_bytes(spec)))
     }
 
+    /// Runs `op`; with its results, how many programs it took, if they are to be counted.
     pub(super) fn dispatch(
         &mut self,
         op: &Op,
         operands: &[Operand],
         outputs: &[TensorSpec],
-    ) -> Result<Vec<Id>> {
-        let results = lower::Lowering::new(self, op.name()).run(op, operands, outputs)?;
+        count: bool,
+    ) -> Result<(Vec<Id>, u64)> {
+        let lowered = || lower::Lowering::new(self, op.name()).run(op, operands, outputs);
+        let (results, programs) = if count {
+            self.device.counting_programs(lowered).map_err(failed(op.name()))?
+        } else {
+            (lowered(), 0)
+        };
+        let results = results?;
         let mut ids = Vec::new();
         if let Some(capture) = &mut self.capturing {
             for id in operands.iter().map(|o| o.id).filter(|id| !capture.made.contains(id)) {
@@ -254,7 +261,7 @@ impl Card {
                 capture.made.insert(self.next);
                 ids.push(self.next);
             }
-            return Ok(ids);
+            return Ok((ids, programs));
         }
         for tensor in results {
             // A view of something that can be written would change with it.
@@ -266,20 +273,7 @@ impl Card {
             let tensor = if changes { lower::copied(&tensor, op.name())? } else { tensor };
             ids.push(self.insert(tensor));
         }
-        Ok(ids)
-    }
-
-    /// [`dispatch`](Self::dispatch), and how many programs it took.
-    pub(super) fn dispatch_counted(
-        &mut self,
-        op: &Op,
-        operands: &[Operand],
-        outputs: &[TensorSpec],
-    ) -> Result<(Vec<Id>, u64)> {
-        let device = Rc::clone(&self.device);
-        let counted = device.counting_programs(|| self.dispatch(op, operands, outputs));
-        let (ids, programs) = counted.map_err(failed(op.name()))?;
-        Ok((ids?, programs))
+        Ok((ids, programs))
     }
 
     /// Refuses a capture of `programs` programs that cannot have room. How much a trace takes to the byte, tt-metal knows when the
@@ -328,33 +322,44 @@ impl Card {
         })?;
         // Results without a name were freed when the capture had used them; in DRAM their memory is the trace's own now.
         let results = made.iter().filter_map(|id| self.tensors.get(id).cloned());
-        let held = operands.into_values().chain(results).collect();
-        let l1_begin = trace.l1_begin().map_err(failed("end_trace_capture"))?;
+        let results = results.collect();
         self.next += 1;
-        self.traces.insert(self.next, HeldTrace { trace, held, l1_begin });
+        self.traces.insert(self.next, HeldTrace { trace, operands, results });
         Ok(self.next)
     }
 
     pub(super) fn replay(&mut self, id: Id) -> Result<()> {
         const OP: &str = "execute_trace";
-        let HeldTrace { trace, held, l1_begin } =
+        let HeldTrace { trace, operands, results } =
             self.traces.get(&id).ok_or_else(|| TtError::memory(OP, "was released"))?;
         // What lies there now would be read, or overwritten.
-        if !held.iter().all(|tensor| tensor.is_allocated()) {
+        if !operands.values().chain(results).all(|tensor| tensor.is_allocated()) {
             return Err(TtError::memory(OP, "was deallocated"));
         }
-        // What was there before the capture lies where it does not write.
-        let later = self.tensors.iter().filter(|(other, _)| **other > id).map(|(_, tensor)| tensor);
-        if later.into_iter().any(|tensor| in_l1_beyond(tensor, *l1_begin)) {
-            let what = "would be overwritten: it is in L1, and was made after the trace, which computes there; place it in DRAM";
+        if self.has_later_in_l1(id)? {
+            let what = "would be overwritten: it is in L1, where traces compute, and was made after this one; place it in DRAM";
             return Err(TtError::memory(OP, what));
         }
         trace.execute(true).map_err(failed(OP))
     }
-}
 
-/// Whether `tensor` is in L1 and reaches beyond `begin`.
-fn in_l1_beyond(tensor: &Tensor, begin: u64) -> bool {
-    let in_l1 = tensor.spec().is_ok_and(|spec| spec.memory_config.buffer_type == tt_sys::BufferType::L1);
-    in_l1 && tensor.end().is_ok_and(|end| end > begin)
+    /// Whether something in L1 was made after the trace `id`, and is used from outside or by another trace. What was there before
+    /// the capture lies where the trace does not write.
+    fn has_later_in_l1(&self, id: Id) -> Result<bool> {
+        let all = || self.tensors.iter().chain(self.traces.values().flat_map(|trace| &trace.operands));
+        // Ops that change nothing give old tensors new numbers.
+        let before: HashSet<*const Tensor> =
+            all().filter(|(other, _)| **other <= id).map(|(_, tensor)| Rc::as_ptr(tensor)).collect();
+        for (_, tensor) in
+            all().filter(|(other, tensor)| **other > id && !before.contains(&Rc::as_ptr(tensor)))
+        {
+            if tensor.is_allocated() {
+                let place = tensor.spec().map_err(failed("execute_trace"))?.memory_config;
+                if place.buffer_type == tt_sys::BufferType::L1 {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
 }

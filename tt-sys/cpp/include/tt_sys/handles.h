@@ -63,7 +63,6 @@ std::uint32_t begin_trace(const Device& device);
 void end_trace(const Device& device, std::uint32_t trace);
 void execute_trace(const Device& device, std::uint32_t trace, bool blocking);
 void release_trace(const Device& device, std::uint32_t trace);
-std::uint64_t trace_l1_begin(const Device& device, std::uint32_t trace);
 
 // Tensors.
 std::unique_ptr<Tensor> no_tensor();
@@ -79,7 +78,6 @@ void read_u32(const Tensor& tensor, rust::Slice<std::uint32_t> out);
 void read_i32(const Tensor& tensor, rust::Slice<std::int32_t> out);
 Spec tensor_spec(const Tensor& tensor);
 std::uint64_t tensor_address(const Tensor& tensor);
-std::uint64_t tensor_end(const Tensor& tensor);
 bool tensor_is_allocated(const Tensor& tensor);
 void deallocate(const Tensor& tensor);
 void dump_tensor(const Tensor& tensor, rust::Str path);
